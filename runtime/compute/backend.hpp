@@ -1,0 +1,230 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/arithmetic/leaf.hpp"
+#include "runtime/compute/tensor.hpp"
+
+namespace rankine {
+
+/// Activations of Keras that act on one element. `softmax`, `log_softmax` and `glu` act on rows and aren't
+/// here.
+enum class ActivationKind : std::uint8_t {
+  linear,
+  relu,
+  relu6,
+  leaky_relu,
+  elu,
+  selu,
+  celu,
+  gelu,
+  gelu_tanh,
+  silu,
+  softplus,
+  softsign,
+  tanh,
+  sigmoid,
+  hard_sigmoid,
+  hard_silu,
+  hard_tanh,
+  mish,
+  exponential,
+  log_sigmoid,
+  squareplus,
+  hard_shrink,
+  soft_shrink,
+  tanh_shrink,
+  threshold,
+  sparse_plus,
+  sparse_sigmoid,
+};
+
+/// An activation with its parameters, in Keras's meaning (keras.md F.4).
+struct ActivationFunction {
+  ActivationKind kind = ActivationKind::linear;
+  double negative_slope = 0.0;  ///< relu, leaky_relu
+  double max_value = -1.0;      ///< relu; negative means none
+  double threshold = 0.0;       ///< relu, threshold, hard_shrink, soft_shrink
+  double alpha = 1.0;           ///< elu, celu, squareplus (b), threshold (default value)
+};
+
+/// C[m, n] = op(A)[m, k] op(B)[k, n] (+ bias[n]) (+ C), the sum over k cut as `k_leaves` says. Leading
+/// dimensions are in elements. `batch` independent products, `stride_*` elements apart. m, n, k and batch may
+/// be 0; k = 0 gives 0. The bias is added once, after the sum; `accumulate` then adds the old C to that: C +
+/// (sum + bias).
+struct Gemm {
+  DType dtype = DType::float32;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  std::int64_t m = 0, n = 0, k = 0;
+  const void* a = nullptr;
+  std::int64_t lda = 0;
+  const void* b = nullptr;
+  std::int64_t ldb = 0;
+  void* c = nullptr;
+  std::int64_t ldc = 0;
+  Leaves k_leaves;
+  const void* bias = nullptr;
+  bool accumulate = false;
+  std::int64_t batch = 1;
+  std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;
+};
+
+/// Scaled dot-product attention of one call. Element (sample s, position t, group g, head j of the group,
+/// feature d) of q lies at q + ((s * query_length + t) * q_row + g * q_group + j * q_head + d); k and v have
+/// one head a group, at (s * key_length + t) * row + g * group + d. Query head h of Keras is group h /
+/// heads_per_group, j = h % heads_per_group. `output` is [samples * query_length, groups * heads_per_group *
+/// value_dim]. Softmax of scale * (q . k) over all keys, or over keys t' <= t when causal. Blocks of queries
+/// at a time: memory is linear in the lengths.
+struct Attention {
+  DType dtype = DType::float32;
+  std::int64_t samples = 0, query_length = 0, key_length = 0;
+  std::int64_t groups = 0, heads_per_group = 1, head_dim = 0, value_dim = 0;
+  const void *q = nullptr, *k = nullptr, *v = nullptr;
+  std::int64_t q_row = 0, q_group = 0, q_head = 0;
+  std::int64_t k_row = 0, k_group = 0;
+  std::int64_t v_row = 0, v_group = 0;
+  double scale = 1.0;
+  bool causal = false;
+  /// What backward needs besides q, k, v: [samples, groups * heads_per_group, query_length, 2], maximum and
+  /// sum of each row's softmax.
+  void* statistics = nullptr;
+  void* output = nullptr;
+};
+
+/// Gradients of an Attention; dq, dk, dv are laid out as q, k, v are.
+struct AttentionGradient {
+  const void* output_gradient = nullptr;
+  void *dq = nullptr, *dk = nullptr, *dv = nullptr;
+};
+
+/// Which elements a Dropout drops: see RandomUse::dropout.
+struct DropoutMask {
+  double rate = 0.0;
+  std::uint64_t seed = 0;
+  std::int64_t first_sample = 0;  ///< place of the tensor's first sample in the step's global batch
+  std::int64_t step = 0;
+  std::uint32_t call = 0;  ///< the call's number in the graph
+};
+
+/// Memory and kernels of one device. Every tensor of a call has the same floating dtype unless a parameter
+/// says int32, and is contiguous. Calls run in order; on a device with streams they are enqueued and
+/// `synchronize` waits. Every sum follows runtime/arithmetic/leaf.hpp, so results depend neither on threads
+/// nor on the instruction set. "rows" are all dimensions but the last, "columns" the last one. Outputs never
+/// overlap inputs unless said.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string description() const = 0;  ///< for people: "cpu, AVX-512, 2 threads"
+  virtual Buffer allocate(std::size_t bytes) = 0;
+  virtual void synchronize() = 0;
+
+  // ---- moving elements
+  virtual void fill(Tensor x, double value) = 0;
+  virtual void copy(Tensor from, Tensor to) = 0;
+  /// Copies `rows` rows of `columns` elements between arrays whose rows lie `from_row` and `to_row` elements
+  /// apart.
+  virtual void copy_block(DType dtype, std::int64_t rows, std::int64_t columns, const void* from,
+                          std::int64_t from_row, void* to, std::int64_t to_row) = 0;
+  /// to[i_order[0], i_order[1], ...] = from[i_0, i_1, ...]: dimension d of `to` is dimension order[d] of
+  /// `from`.
+  virtual void permute(Tensor from, std::span<const int> order, Tensor to) = 0;
+
+  // ---- elementwise; outputs may be an input
+  virtual void add(Tensor a, Tensor b, Tensor out) = 0;
+  virtual void multiply(Tensor a, Tensor b, Tensor out) = 0;
+  virtual void scale(Tensor x, double factor, Tensor out) = 0;
+  /// x[rows, columns] + bias[columns]
+  virtual void add_bias(Tensor x, Tensor bias, Tensor out) = 0;
+  virtual void activation(const ActivationFunction& f, Tensor x, Tensor y) = 0;
+  /// dx = dy * f'(x); x is what went into the activation.
+  virtual void activation_gradient(const ActivationFunction& f, Tensor x, Tensor dy, Tensor dx) = 0;
+  /// y = x * mask / (1 - rate); also its own gradient. x is [samples, ...].
+  virtual void dropout(const DropoutMask& mask, Tensor x, Tensor y) = 0;
+
+  // ---- products
+  virtual void gemm(const Gemm& product) = 0;
+  virtual void attention(const Attention& call) = 0;
+  virtual void attention_gradient(const Attention& call, const AttentionGradient& gradient) = 0;
+
+  // ---- sums over rows (a batch), cut as `rows` says
+  /// out[columns] = sum over rows of x.
+  virtual void column_sum(Tensor x, const Leaves& rows, Tensor out) = 0;
+  /// out[columns] = sum over rows of a * b.
+  virtual void column_dot(Tensor a, Tensor b, const Leaves& rows, Tensor out) = 0;
+  /// out[vocabulary, columns] = 0, then row ids[r] += dy[r] in the order of the rows' leaves and tree. Ids
+  /// are checked by `gather`.
+  virtual void scatter_add(Tensor ids, Tensor dy, const Leaves& rows, Tensor out) = 0;
+  /// The sum over all elements of a floating or double array whose elements are the terms, in double.
+  virtual double sum(Tensor x, const Leaves& leaves) = 0;
+
+  // ---- rows
+  /// out[r] = table[ids[r]]; throws DataError naming the first id outside [0, rows of table).
+  virtual void gather(Tensor table, Tensor ids, Tensor out) = 0;
+  /// Softmax of each row (log_softmax with `log`).
+  virtual void softmax(Tensor x, bool log, Tensor y) = 0;
+  /// dx from y (the output of softmax or, with `log`, log_softmax) and dy.
+  virtual void softmax_gradient(Tensor y, bool log, Tensor dy, Tensor dx) = 0;
+  /// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta. gamma and beta may be absent. `statistics`
+  /// [rows, 2] receives mean and 1 / sqrt(variance + epsilon).
+  virtual void layer_norm(Tensor x, Tensor gamma, Tensor beta, double epsilon, Tensor y,
+                          Tensor statistics) = 0;
+  /// dx as of layer_norm; `normalized_dy` (may be dx's size; absent when gamma has no gradient) receives
+  /// dy * (x - mean) * rstd, whose column_sum is gamma's gradient; beta's is the column_sum of dy.
+  virtual void layer_norm_gradient(Tensor x, Tensor gamma, Tensor statistics, Tensor dy, Tensor dx,
+                                   Tensor normalized_dy) = 0;
+  /// y = x / sqrt(mean(x^2) + epsilon) * scale; scale may be absent; statistics [rows] receives 1 /
+  /// sqrt(...). With `centre_variance` the variance replaces the mean square (Keras's
+  /// LayerNormalization(rms_scaling=True)).
+  virtual void rms_norm(Tensor x, Tensor scale, double epsilon, bool centre_variance, Tensor y,
+                        Tensor statistics) = 0;
+  virtual void rms_norm_gradient(Tensor x, Tensor scale, Tensor statistics, bool centre_variance, Tensor dy,
+                                 Tensor dx, Tensor normalized_dy) = 0;
+  /// out[s, columns] = mean over the middle dimension of x[s, length, columns]; and its gradient (dy /
+  /// length, spread).
+  virtual void mean_middle(Tensor x, Tensor out) = 0;
+  virtual void mean_middle_gradient(Tensor dy, Tensor dx) = 0;
+
+  // ---- losses: element_loss[r] gets each unreduced element in double; dx = gradient of sum(element_loss) *
+  // scale. Absent dx: the loss only. Keras's definitions (keras.md F.2).
+  /// x [rows, classes], labels int32 [rows]. Throws DataError naming the first label outside [0, classes).
+  virtual void sparse_cross_entropy(Tensor x, Tensor labels, bool from_logits, double scale,
+                                    Tensor element_loss, Tensor dx) = 0;
+  /// x and targets [rows, classes].
+  virtual void categorical_cross_entropy(Tensor x, Tensor targets, bool from_logits, double label_smoothing,
+                                         double scale, Tensor element_loss, Tensor dx) = 0;
+  /// Mean over the last dimension of each row.
+  virtual void binary_cross_entropy(Tensor x, Tensor targets, bool from_logits, double label_smoothing,
+                                    double scale, Tensor element_loss, Tensor dx) = 0;
+  virtual void mean_squared_error(Tensor x, Tensor targets, double scale, Tensor element_loss, Tensor dx) = 0;
+
+  // ---- counting (exact)
+  /// Rows whose largest element (the lowest index among equals) is at labels[r].
+  virtual std::int64_t count_sparse_hits(Tensor x, Tensor labels) = 0;
+  /// Rows whose largest elements are at the same place in both.
+  virtual std::int64_t count_categorical_hits(Tensor x, Tensor targets) = 0;
+  /// Elements whose target equals (x > threshold ? 1 : 0), as Keras counts binary accuracy.
+  virtual std::int64_t count_binary_hits(Tensor x, Tensor targets, double threshold) = 0;
+  /// Index of the first element that is NaN or infinite, or -1.
+  virtual std::int64_t find_non_finite(Tensor x) = 0;
+  /// Sum of squares of a logical tensor in double: leaves of feature_leaf(size) on every dimension, chains
+  /// inside a tile, trees over the tiles' indices from the last dimension to the first.
+  virtual double sum_of_squares(Tensor x) = 0;
+};
+
+/// Instruction sets that the CPU kernels are built for. All give equal bits.
+enum class InstructionSet : std::uint8_t { portable, avx2, avx512 };
+/// The best one that this processor runs.
+InstructionSet best_instruction_set();
+InstructionSet instruction_set_from_name(
+    std::string_view name);  ///< "portable", "avx2", "avx512"; throws UsageError
+
+/// The CPU backend. `threads` >= 1 counts the calling thread. Throws ConfigError when the processor lacks the
+/// set.
+std::unique_ptr<Backend> make_cpu_backend(int threads, InstructionSet instructions);
+
+}  // namespace rankine

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/compute/backend.hpp"
+#include "runtime/model/value.hpp"
+#include "runtime/model/variable.hpp"
+
+namespace rankine {
+
+/// A tensor that one call of a layer needs besides its inputs and output. With `per_sample` the batch
+/// dimension is put in front of `shape`.
+struct TensorSpec {
+  Shape shape;
+  DType dtype = DType::float32;
+  bool per_sample = true;
+};
+
+/// What one call of a layer keeps and uses, so that memory can be planned before anything runs.
+struct CallPlan {
+  std::vector<TensorSpec> saved;             ///< written by forward, read by backward
+  std::vector<TensorSpec> forward_scratch;   ///< only during forward
+  std::vector<TensorSpec> backward_scratch;  ///< only during backward
+  bool backward_reads_inputs = true;
+  bool backward_reads_output = false;
+  /// The output has the bits of input 0 under another shape (Reshape, Flatten): the executor makes it a view,
+  /// and neither forward nor backward is called.
+  bool output_is_input = false;
+};
+
+/// What a call was given besides tensors, from `inbound_nodes` (or from C++).
+struct CallArguments {
+  bool use_causal_mask = false;
+  /// Keras's `training` argument when it was given: Dropout(training=False) never drops.
+  enum class Training : std::uint8_t { follow, never, always } training = Training::follow;
+};
+
+/// Everything that one call of a layer sees while it runs. Tensors have the batch dimension of the pass in
+/// front. A pass holds one aligned subtree of the step's leaves of samples.
+struct CallContext {
+  Backend& backend;
+  std::int64_t samples = 0;       ///< in this pass
+  std::int64_t first_sample = 0;  ///< its place in the step's global batch
+  std::int64_t step = 0;
+  std::uint64_t seed = 0;
+  std::uint32_t call = 0;  ///< number of this call in the graph
+  bool training = false;
+  BatchLeaves batch;
+  CallArguments arguments;
+
+  std::span<const Tensor> inputs;
+  Tensor output;
+  std::span<const Tensor> variables;  ///< in the layer's order
+  std::span<const Tensor> saved;
+  std::span<const Tensor> scratch;  ///< forward_scratch or backward_scratch
+
+  // Backward only. To be overwritten; an absent one isn't wanted. Gradients of variables are sums over this
+  // pass.
+  Tensor output_gradient;
+  std::span<const Tensor> input_gradients;
+  std::span<const Tensor> variable_gradients;
+
+  /// The cut of all rows of a tensor with `rows` rows a sample.
+  Leaves row_leaves(std::int64_t rows) const { return batch.rows(samples, rows); }
+};
+
+/// Declares a layer's variables while it is built.
+class VariableBuilder {
+ public:
+  virtual ~VariableBuilder() = default;
+  /// `group` is "" or the attribute path of a sublayer in the weights file with the sublayer's own name
+  /// ({"query_dense", "query"}); variables of one group are numbered in the order of their declaration.
+  struct Group {
+    std::string attribute;  ///< in the structural path
+    std::string name;       ///< in the path for people
+  };
+  virtual void add(const Group& group, const std::string& name, const Shape& shape,
+                   std::shared_ptr<const Initializer> initializer, Fans fans, bool trainable) = 0;
+};
+
+/// What every Keras layer config holds.
+struct LayerCommon {
+  std::string class_name;  ///< as in the config
+  std::string name;
+  DType dtype = DType::float32;
+  bool trainable = true;
+};
+
+/// A kind of layer with its hyper-parameters. A layer object has no tensors and no state: it says what
+/// variables it has and computes on what it is given, so one object serves every call.
+class Layer {
+ public:
+  explicit Layer(LayerCommon common) : common_(std::move(common)) {}
+  virtual ~Layer() = default;
+  const LayerCommon& common() const { return common_; }
+  const std::string& name() const { return common_.name; }
+
+  /// Checks the inputs of the first call and declares the variables. Throws ConfigError naming the layer.
+  virtual void build(std::span<const ValueSpec> inputs, VariableBuilder& variables) const {
+    (void)inputs;
+    (void)variables;
+  }
+  /// Attribute paths under which the weights file has a `vars` group without datasets (Keras writes them for
+  /// sublayers without weights, e.g. "_softmax").
+  virtual std::vector<std::pair<std::string, std::string>> empty_groups() const { return {}; }
+  /// The output's shape and dtype. Throws ConfigError naming the layer.
+  virtual ValueSpec output(std::span<const ValueSpec> inputs) const = 0;
+  virtual CallPlan plan(std::span<const ValueSpec> inputs, const CallArguments& arguments) const = 0;
+  virtual void forward(const CallContext& call) const = 0;
+  virtual void backward(const CallContext& call) const = 0;
+
+ private:
+  LayerCommon common_;
+};
+
+/// One row of the table of layers.
+struct LayerKind {
+  std::string_view class_name;  ///< in configs
+  std::string_view module;      ///< "keras.layers"
+  std::unique_ptr<Layer> (*make)(LayerCommon common, const nlohmann::json& config);
+};
+/// Every kind of layer that Rankine computes. Help texts, checks and the refusal of others follow from it.
+std::span<const LayerKind> layer_kinds();
+
+}  // namespace rankine

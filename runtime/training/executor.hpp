@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/model/loss.hpp"
+#include "runtime/model/model.hpp"
+#include "runtime/training/optimizer.hpp"
+
+namespace rankine {
+
+/// One aligned subtree of a step's leaves with the samples under it.
+struct Pass {
+  std::int64_t step = 0;
+  std::uint64_t seed = 0;
+  BatchLeaves batch;               ///< of the whole step
+  Range samples;                   ///< places in the step's global batch
+  std::span<const Tensor> inputs;  ///< rows: these samples
+  std::span<const Tensor> targets;
+};
+
+/// Sums of one pass, to be combined over passes and ranks.
+struct PassSums {
+  std::vector<double> loss;        ///< one an output: tree sum of the unreduced losses
+  std::vector<std::int64_t> hits;  ///< one a metric, outputs in order
+};
+
+/// Runs a model's graph forward and backward on passes of up to `max_samples` samples. All tensors live in
+/// one pool whose places are planned once, so that nothing is allocated while training.
+class Executor {
+ public:
+  Executor(const Model& model, Backend& backend, std::vector<OutputLoss> losses, std::int64_t max_samples,
+           bool training);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Uses in the order in which backward makes their gradients.
+  const std::vector<GradientUse>& gradient_uses() const;
+  const std::vector<OutputLoss>& losses() const;
+  std::size_t pool_bytes() const;
+
+  /// Forward, losses and backward. Gradients go to optimizer.gradient(use).
+  PassSums train(const Pass& pass, Optimizer& optimizer);
+  /// Forward without dropout, losses and metrics.
+  PassSums evaluate(const Pass& pass);
+  /// Forward without dropout. The outputs stay valid until the next call.
+  std::vector<Tensor> predict(std::span<const Tensor> inputs, std::int64_t samples);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace rankine
