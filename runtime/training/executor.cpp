@@ -18,6 +18,17 @@ std::vector<OutputNeed> output_needs(const Model& model, const std::vector<Outpu
   return needs;
 }
 
+/// Reports the uses of a call whose backward is done; returns how many have been reported in all.
+int report_ready(const PlannedCall& planned, int ready, Optimizer& optimizer) {
+  for (const int use : planned.uses) {
+    if (use < 0) continue;
+    optimizer.gradient_ready(use);
+    ++ready;
+  }
+  optimizer.progress();
+  return ready;
+}
+
 std::vector<std::int64_t> place_in(const Shape& shape, std::int64_t flat) {
   std::vector<std::int64_t> place(static_cast<std::size_t>(shape.rank()));
   for (int d = shape.rank() - 1; d >= 0; --d) {
@@ -125,10 +136,6 @@ struct Executor::State {
     b.context.variable_gradients = b.variable_gradients;
     call.layer->backward(b.context);
     for (const GradientTarget& target : planned.input_gradients) add_up(run, target);
-    for (const int use : planned.uses) {
-      if (use >= 0) optimizer.gradient_ready(use);
-    }
-    optimizer.progress();
   }
 
   void add_up(const Run& run, const GradientTarget& target) {
@@ -196,10 +203,23 @@ PassSums Executor::train(const Pass& pass, Optimizer& optimizer) {
   State& s = *state_;
   const State::Run run{s, s.train, pass.samples.size(), pass.inputs};
   const std::size_t calls = s.model.graph().calls.size();
-  for (std::size_t i = 0; i < calls; ++i) s.run_forward(run, i, pass, true);
-  PassSums sums = s.run_losses(run, pass);
-  for (std::size_t i = calls; i-- > 0;) s.run_backward(run, i, pass, optimizer);
-  return sums;
+  int ready = 0;
+  try {
+    for (std::size_t i = 0; i < calls; ++i) s.run_forward(run, i, pass, true);
+    PassSums sums = s.run_losses(run, pass);
+    for (std::size_t i = calls; i-- > 0;) {
+      s.run_backward(run, i, pass, optimizer);
+      ready = report_ready(s.train.calls[i], ready, optimizer);
+    }
+    return sums;
+  } catch (...) {
+    for (; ready < static_cast<int>(s.train.gradient_uses.size()); ++ready) optimizer.gradient_ready(ready);
+    throw;
+  }
+}
+
+void Executor::skip(Optimizer& optimizer) const {
+  for (int use = 0; use < static_cast<int>(gradient_uses().size()); ++use) optimizer.gradient_ready(use);
 }
 
 PassSums Executor::evaluate(const Pass& pass) {
