@@ -44,8 +44,9 @@ class Executor {
   const std::vector<OutputLoss>& losses() const;
   std::size_t pool_bytes() const;
 
-  /// Forward, losses and backward. Gradients go to optimizer.gradient(use). Whatever it throws (DataError for an id or
-  /// label out of range), every use has been reported ready before, so that no peer waits for this rank's reductions.
+  /// Forward, losses and backward. Gradients go to optimizer.gradient(use). Whatever it throws (DataError for
+  /// an id or label out of range), every use has been reported ready before, so that no peer waits for this
+  /// rank's reductions.
   PassSums train(const Pass& pass, Optimizer& optimizer);
   /// Reports every use ready without computing: what a rank does with the passes after one that failed.
   void skip(Optimizer& optimizer) const;

@@ -69,7 +69,8 @@ struct Trainer::State {
   Model& model;
   Backend& backend;
   Communicator& data;
-  std::unique_ptr<Communicator> gradients;  ///< its own, so that reductions in flight don't order other collectives
+  std::unique_ptr<Communicator>
+      gradients;  ///< its own, so that reductions in flight don't order other collectives
   Optimizer& optimizer;
   std::vector<OutputLoss> losses;
   std::unique_ptr<Dataset> training, validation;
@@ -95,8 +96,8 @@ struct Trainer::State {
     return std::max(whole, rest > 0 ? plan(rest).largest_pass() : 0);
   }
 
-  /// Runs `work` on each of this rank's passes of a batch and combines the sums of all ranks. An error of one rank is
-  /// thrown on all, after every rank has issued the same collectives.
+  /// Runs `work` on each of this rank's passes of a batch and combines the sums of all ranks. An error of one
+  /// rank is thrown on all, after every rank has issued the same collectives.
   template <class Work, class Skip>
   StepSums run_passes(const StepPlan& plan, const Batch& batch, const Work& work, const Skip& skip) {
     StepSums sums(plan, losses.size(), metric_count(losses));
@@ -107,9 +108,12 @@ struct Trainer::State {
         continue;
       }
       try {
-        const Range rows{planned.samples.begin - plan.samples().begin, planned.samples.end - plan.samples().begin};
-        const std::vector<Tensor> inputs = rows_of(batch.inputs, rows), targets = rows_of(batch.targets, rows);
-        sums.add(planned, work(planned, Pass{batch.step, options.seed, plan.batch, planned.samples, inputs, targets}));
+        const Range rows{planned.samples.begin - plan.samples().begin,
+                         planned.samples.end - plan.samples().begin};
+        const std::vector<Tensor> inputs = rows_of(batch.inputs, rows),
+                                  targets = rows_of(batch.targets, rows);
+        sums.add(planned,
+                 work(planned, Pass{batch.step, options.seed, plan.batch, planned.samples, inputs, targets}));
       } catch (...) {
         failure = std::current_exception();
       }
@@ -158,9 +162,11 @@ struct Trainer::State {
   [[noreturn]] void throw_not_finite(const StepReport& report, const StepPlan& plan, const Batch& batch) {
     std::string found;
     for (const PlannedPass& planned : plan.passes) {
-      const Range rows{planned.samples.begin - plan.samples().begin, planned.samples.end - plan.samples().begin};
+      const Range rows{planned.samples.begin - plan.samples().begin,
+                       planned.samples.end - plan.samples().begin};
       const std::vector<Tensor> inputs = rows_of(batch.inputs, rows), targets = rows_of(batch.targets, rows);
-      found = executor->find_non_finite({batch.step, options.seed, plan.batch, planned.samples, inputs, targets});
+      found =
+          executor->find_non_finite({batch.step, options.seed, plan.batch, planned.samples, inputs, targets});
       if (!found.empty()) break;
     }
     std::string first = "the loss itself";
@@ -169,10 +175,11 @@ struct Trainer::State {
       first = text;
       break;
     }
-    throw NumericError("step " + std::to_string(report.step) + ": the loss is " +
-                       (std::isnan(report.loss) ? "not a number" : "infinite") + "; the first value that isn't finite is " +
-                       first + ". The weights are those of the step before. Check the data, or lower the learning rate " +
-                       "or clip the gradients (global_clipnorm)");
+    throw NumericError(
+        "step " + std::to_string(report.step) + ": the loss is " +
+        (std::isnan(report.loss) ? "not a number" : "infinite") + "; the first value that isn't finite is " +
+        first + ". The weights are those of the step before. Check the data, or lower the learning rate " +
+        "or clip the gradients (global_clipnorm)");
   }
 
   Totals evaluate() {
@@ -183,23 +190,26 @@ struct Trainer::State {
       agree(data, [&] { reader.read(step, memory); });
       const Batch& batch = memory.batch;
       const StepPlan plan = this->plan(batch.place.samples);
-      totals.add(run_passes(
-                     plan, batch, [&](const PlannedPass&, const Pass& pass) { return executor->evaluate(pass); },
-                     [](const PlannedPass&) {}),
-                 batch.place.samples);
+      totals.add(
+          run_passes(
+              plan, batch, [&](const PlannedPass&, const Pass& pass) { return executor->evaluate(pass); },
+              [](const PlannedPass&) {}),
+          batch.place.samples);
     }
     return totals;
   }
 
   /// Keras's names: "loss", "accuracy"; with several outputs also "<output>_loss" and "<output>_accuracy".
-  void add_values(const std::string& prefix, const Totals& totals, std::map<std::string, double>& values) const {
+  void add_values(const std::string& prefix, const Totals& totals,
+                  std::map<std::string, double>& values) const {
     const bool several = losses.size() > 1;
     values[prefix + "loss"] = total_loss(losses, predictions, totals.losses, totals.samples);
     std::size_t metric = 0;
     for (std::size_t o = 0; o < losses.size(); ++o) {
       const std::string output = several ? losses[o].output + "_" : "";
       if (several) {
-        values[prefix + output + "loss"] = totals.losses[o] / losses[o].divisor(predictions[o], totals.samples);
+        values[prefix + output + "loss"] =
+            totals.losses[o] / losses[o].divisor(predictions[o], totals.samples);
       }
       for (const auto& m : losses[o].metrics) {
         const auto hits = static_cast<double>(totals.hits[metric++]);
@@ -221,8 +231,8 @@ struct Trainer::State {
 };
 
 Trainer::Trainer(Model& model, Backend& backend, Communicator& data, Optimizer& optimizer,
-                 std::vector<OutputLoss> losses, std::unique_ptr<Dataset> training, std::unique_ptr<Dataset> validation,
-                 const TrainOptions& options)
+                 std::vector<OutputLoss> losses, std::unique_ptr<Dataset> training,
+                 std::unique_ptr<Dataset> validation, const TrainOptions& options)
     : state_(std::make_unique<State>(State{model, backend, data, nullptr, optimizer, std::move(losses),
                                            std::move(training), std::move(validation), options})) {
   State& s = *state_;
@@ -233,8 +243,8 @@ Trainer::Trainer(Model& model, Backend& backend, Communicator& data, Optimizer& 
     s.predictions = prediction_specs(model);
     s.samples_per_leaf = samples_per_leaf(options.batch, model.rows_per_sample());
     s.schedule = {s.training->samples(), options.batch};
-    const std::int64_t most =
-        std::max(s.largest_pass(s.training->samples()), s.validation ? s.largest_pass(s.validation->samples()) : 0);
+    const std::int64_t most = std::max(s.largest_pass(s.training->samples()),
+                                       s.validation ? s.largest_pass(s.validation->samples()) : 0);
     s.executor = std::make_unique<Executor>(model, backend, s.losses, std::max<std::int64_t>(most, 1), true);
   });
   optimizer.attach(model.variables(), s.executor->gradient_uses(), *s.gradients, backend);
@@ -242,8 +252,12 @@ Trainer::Trainer(Model& model, Backend& backend, Communicator& data, Optimizer& 
 
 Trainer::~Trainer() = default;
 
-std::int64_t Trainer::steps_planned() const { return state_->last_step(); }
-std::size_t Trainer::pool_bytes() const { return state_->executor->pool_bytes(); }
+std::int64_t Trainer::steps_planned() const {
+  return state_->last_step();
+}
+std::size_t Trainer::pool_bytes() const {
+  return state_->executor->pool_bytes();
+}
 
 void Trainer::run(std::span<Callback* const> callbacks) {
   State& s = *state_;
