@@ -313,6 +313,18 @@ void read_all(const Dataset& dataset, Tensor out) {
           "can't read " + object_name(dataset.get()));
 }
 
+void read_raw(const Dataset& dataset, std::span<std::byte> out) {
+  const Lock lock;
+  const DatasetInfo info = info_of(dataset);
+  const std::string name = object_name(dataset.get());
+  if (static_cast<std::size_t>(info.shape.elements()) * info.element_bytes != out.size())
+    throw Hdf5Error(name + " has another size than the " + std::to_string(out.size()) + " bytes wanted");
+  if (out.empty()) return;
+  const Datatype type(checked(H5Dget_type(dataset.get()), name));
+  checked(H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, out.data()),
+          "can't read " + name);
+}
+
 void read_rows(const Dataset& dataset, std::int64_t first, Tensor out) {
   const Lock lock;
   const DatasetInfo info = info_of(dataset);

@@ -65,6 +65,8 @@ std::optional<std::string> string_attribute(hid_t object, const std::string& nam
 hid_t memory_type(DType dtype);
 /// Reads the whole dataset. Its shape must be the tensor's; numbers are converted to the tensor's dtype.
 void read_all(const Dataset& dataset, Tensor out);
+/// Reads the elements as they are stored (for types that HDF5 doesn't know); `out` has all their bytes.
+void read_raw(const Dataset& dataset, std::span<std::byte> out);
 /// Reads rows [first, first + out.shape[0]) of the first dimension.
 void read_rows(const Dataset& dataset, std::int64_t first, Tensor out);
 
