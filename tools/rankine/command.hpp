@@ -9,8 +9,8 @@ namespace rankine {
 
 using Arguments = std::span<const std::string>;
 
-/// `rankine train`: every rank of the world calls it with the same arguments. Throws rankine::Error, on all ranks
-/// where all can know.
+/// `rankine train`: every rank of the world calls it with the same arguments. Throws rankine::Error, on all
+/// ranks where all can know.
 void run_train(World& world, Arguments arguments);
 
 /// `rankine inspect PATH`: prints what a Keras file holds. Needs no ranks.

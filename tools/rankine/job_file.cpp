@@ -32,13 +32,16 @@ std::size_t comment_begin(const std::string& line) {
   return line.size();
 }
 
-/// One statement with its first line: a section's head, or a key with a value, which a list may spread over lines.
+/// One statement with its first line: a section's head, or a key with a value, which a list may spread over
+/// lines.
 struct Statement {
   std::string text;
   int line = 0;
 };
 
-std::string where(const std::string& path, int line) { return "'" + path + "', line " + std::to_string(line); }
+std::string where(const std::string& path, int line) {
+  return "'" + path + "', line " + std::to_string(line);
+}
 
 std::vector<Statement> statements_of(const std::string& path) {
   std::ifstream file(path);

@@ -24,13 +24,16 @@ struct Command {
 };
 
 constexpr std::array k_commands{
-    Command{"train", "train a Keras model on the ranks that mpirun or srun started", run_train, nullptr, train_help},
-    Command{"inspect", "show what a Keras file holds: model, weights, optimizer", nullptr, run_inspect, inspect_help},
+    Command{"train", "train a Keras model on the ranks that mpirun or srun started", run_train, nullptr,
+            train_help},
+    Command{"inspect", "show what a Keras file holds: model, weights, optimizer", nullptr, run_inspect,
+            inspect_help},
 };
 
 std::string program_help() {
   std::string text =
-      "Rankine trains Keras 3 models across MPI ranks, with the same bits on any number of them.\n\nCommands:\n";
+      "Rankine trains Keras 3 models across MPI ranks, with the same bits on any number of "
+      "them.\n\nCommands:\n";
   for (const Command& command : k_commands) {
     text += "  rankine " + std::string(command.name) + std::string(10 - command.name.size(), ' ') +
             std::string(command.summary) + "\n";
@@ -41,13 +44,14 @@ std::string program_help() {
          "Example:\n"
          "  mpirun -n 2 rankine train --model model.keras --data train.h5 --batch 64 --epochs 3 --output "
          "trained.keras\n\n"
-         "Exit codes: 0 done, 2 usage, 3 model, data or configuration refused, 4 weights file missing or damaged,\n"
+         "Exit codes: 0 done, 2 usage, 3 model, data or configuration refused, 4 weights file missing or "
+         "damaged,\n"
          "70 a rank hung or died.\n";
 }
 
 const Command* find_command(std::string_view name) {
-  const auto found =
-      std::find_if(k_commands.begin(), k_commands.end(), [&](const Command& row) { return row.name == name; });
+  const auto found = std::find_if(k_commands.begin(), k_commands.end(),
+                                  [&](const Command& row) { return row.name == name; });
   return found == k_commands.end() ? nullptr : &*found;
 }
 
@@ -55,8 +59,9 @@ const Command* find_command(std::string_view name) {
   std::vector<std::string> names;
   for (const Command& row : k_commands) names.emplace_back(row.name);
   const std::string near = near_match(name, names);
-  throw UsageError("there is no command '" + name + "'" + (near.empty() ? "" : "; did you mean " + near + "?") +
-                   " Commands: " + listed(names) + " (see rankine --help)");
+  throw UsageError("there is no command '" + name + "'" +
+                   (near.empty() ? "." : "; did you mean " + near + "?") + " Commands: " + listed(names) +
+                   ". See rankine --help");
 }
 
 /// What needs no ranks is answered before MPI is touched. True when there was such a thing.
@@ -119,4 +124,6 @@ int run_program(int argc, char** argv) {
 }  // namespace
 }  // namespace rankine
 
-int main(int argc, char** argv) { return rankine::run_program(argc, argv); }
+int main(int argc, char** argv) {
+  return rankine::run_program(argc, argv);
+}

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 
 #include "optimizer/near_match.hpp"
 #include "runtime/error.hpp"
@@ -19,6 +20,9 @@ constexpr std::string_view k_model_and_data = "Model and data";
 constexpr std::string_view k_training = "Training";
 constexpr std::string_view k_machine = "Ranks and speed (none of these changes a bit of the result)";
 constexpr std::string_view k_output = "Output";
+constexpr std::string_view k_job_file = "Job file";
+constexpr std::size_t k_help_column = 28;  // where descriptions begin
+constexpr std::size_t k_help_width = 82;   // of a description
 
 constexpr std::array k_settings{
     Setting{"model", "FILE", k_model_and_data, &Settings::model,
@@ -36,7 +40,8 @@ constexpr std::array k_settings{
     Setting{"token-bytes", "2|4", k_model_and_data, &Settings::token_bytes, "bytes of one id in --tokens", 2},
     Setting{"validation-data", "FILE", k_model_and_data, &Settings::validation_data,
             "evaluated after every epoch; a file of the same kind as the training data"},
-    Setting{"batch", "N", k_training, &Settings::batch, "global batch: samples of one step over all ranks", 1},
+    Setting{"batch", "N", k_training, &Settings::batch, "global batch: samples of one step over all ranks",
+            1},
     Setting{"epochs", "E", k_training, &Settings::epochs, "how often to go through the data", 1},
     Setting{"steps", "S", k_training, &Settings::steps, "in place of --epochs: train up to step S", 1},
     Setting{"seed", "K", k_training, &Settings::seed,
@@ -54,7 +59,7 @@ constexpr std::array k_settings{
     Setting{"log", "FILE.jsonl", k_output, &Settings::log,
             "append one JSON object a line: start, every step, every epoch, end"},
     Setting{"quiet", "", k_output, &Settings::quiet, "print nothing but errors"},
-    Setting{"config", "JOB.toml", k_output, &Settings::config,
+    Setting{"config", "JOB.toml", k_job_file, &Settings::config,
             "job file: every flag is also a key of it, and the flag wins"},
 };
 
@@ -90,16 +95,19 @@ struct Given {
 using GivenSettings = std::map<std::string_view, Given>;
 
 const Setting* find_setting(std::string_view name) {
-  const auto found =
-      std::find_if(k_settings.begin(), k_settings.end(), [&](const Setting& row) { return row.name == name; });
+  const auto found = std::find_if(k_settings.begin(), k_settings.end(),
+                                  [&](const Setting& row) { return row.name == name; });
   return found == k_settings.end() ? nullptr : &*found;
 }
 
-bool is_switch(const Setting& row) { return std::holds_alternative<bool Settings::*>(row.target); }
+bool is_switch(const Setting& row) {
+  return std::holds_alternative<bool Settings::*>(row.target);
+}
 
-std::string did_you_mean(std::string_view word, std::span<const std::string> known, const std::string& before) {
+std::string did_you_mean(std::string_view word, std::span<const std::string> known,
+                         const std::string& before) {
   const std::string near = near_match(word, known);
-  return near.empty() ? "" : "; did you mean " + before + near + "?";
+  return near.empty() ? "." : "; did you mean " + before + near + "?";
 }
 
 std::vector<std::string> setting_names(bool in_job_file) {
@@ -110,7 +118,9 @@ std::vector<std::string> setting_names(bool in_job_file) {
   return names;
 }
 
-std::string flag_of(std::string_view name) { return "--" + std::string(name); }
+std::string flag_of(std::string_view name) {
+  return "--" + std::string(name);
+}
 
 std::int64_t whole_number(const Setting& row, const Given& given) {
   std::int64_t value = 0;
@@ -126,9 +136,9 @@ std::int64_t whole_number(const Setting& row, const Given& given) {
 void apply(const Setting& row, const Given& given, Settings& settings) {
   if (const auto* text = std::get_if<std::string Settings::*>(&row.target)) {
     if (given.text.empty()) throw UsageError(given.origin + " is empty");
-    settings.**text = given.text;
+    settings.** text = given.text;
   } else if (const auto* number = std::get_if<std::int64_t Settings::*>(&row.target)) {
-    settings.**number = whole_number(row, given);
+    settings.** number = whole_number(row, given);
   } else if (given.text == "true" || given.text == "false") {
     settings.*std::get<bool Settings::*>(row.target) = given.text == "true";
   } else {
@@ -138,18 +148,20 @@ void apply(const Setting& row, const Given& given, Settings& settings) {
 
 /// The flags' definitions for CLI11, which splits the arguments and writes the help; values stay texts.
 struct FlagParser {
-  CLI::App app{"Trains a Keras model on the ranks that mpirun or srun started; any number of them gives the same "
-               "bits.",
-               "rankine train"};
+  CLI::App app{
+      "Trains a Keras model on the ranks that mpirun or srun started; any number of them gives the same "
+      "bits.",
+      "rankine train"};
   std::map<std::string_view, std::string> texts;
   std::map<std::string_view, bool> switches;
 
   FlagParser() {
     app.allow_extras();
     app.footer(k_examples);
-    app.get_formatter()->column_width(28);
+    app.set_help_flag();  // help is answered before MPI is touched
+    app.get_formatter()->column_width(k_help_column);
     for (const Setting& row : k_settings) {
-      const std::string help = std::string(row.help) + default_of(row);
+      const std::string help = wrapped(std::string(row.help) + default_of(row));
       if (is_switch(row)) {
         app.add_flag(flag_of(row.name), switches[row.name], help)->group(std::string(row.group));
       } else {
@@ -166,12 +178,26 @@ struct FlagParser {
     return value == 0 ? "" : " (default " + std::to_string(value) + ")";
   }
 
+  /// Lines of bearable length; CLI11 indents them.
+  static std::string wrapped(const std::string& text) {
+    std::string lines;
+    std::size_t used = 0;
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+      const bool breaks = used > 0 && used + 1 + word.size() > k_help_width;
+      if (used > 0) lines += breaks ? '\n' : ' ';
+      used = (breaks || used == 0 ? 0 : used + 1) + word.size();
+      lines += word;
+    }
+    return lines;
+  }
+
   GivenSettings parse(std::span<const std::string> arguments) {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
     try {
       app.parse(reversed);
     } catch (const CLI::ParseError& error) {
-      throw UsageError(std::string(error.what()) + " (see rankine train --help)");
+      throw UsageError(std::string(error.what()) + ". See rankine train --help");
     }
     refuse_extras();
     GivenSettings given;
@@ -187,13 +213,12 @@ struct FlagParser {
     if (extras.empty()) return;
     const std::string& word = extras.front();
     if (!word.starts_with("-")) {
-      throw UsageError("'" + word + "' isn't a flag, and train takes nothing else (see rankine train --help)");
+      throw UsageError("'" + word + "' isn't a flag, and train takes nothing else. See rankine train --help");
     }
-    const std::string name = word.substr(word.find_first_not_of('-') == std::string::npos
-                                             ? word.size()
-                                             : word.find_first_not_of('-'));
+    const std::string name = word.substr(
+        word.find_first_not_of('-') == std::string::npos ? word.size() : word.find_first_not_of('-'));
     throw UsageError("there is no flag " + word + did_you_mean(name, setting_names(false), "--") +
-                     " (see rankine train --help)");
+                     " See rankine train --help");
   }
 };
 
@@ -226,11 +251,13 @@ void read_section(const JobEntry& entry, Settings& settings) {
     settings.compile[entry.key] = compile_override(entry);
   } else if (entry.section == "inputs") {
     if (scalar(entry) != "arange") {
-      throw UsageError(entry.origin + ": '" + entry.key + "' can be \"arange\" only, not \"" + scalar(entry) + "\"");
+      throw UsageError(entry.origin + ": '" + entry.key + "' can be \"arange\" only, not \"" + scalar(entry) +
+                       "\"");
     }
     settings.arange_inputs.push_back(entry.key);
   } else {
-    throw UsageError(entry.origin + ": there is no section [" + entry.section + "]; there are [inputs] and [compile]");
+    throw UsageError(entry.origin + ": there is no section [" + entry.section +
+                     "]; there are [inputs] and [compile]");
   }
 }
 
@@ -241,7 +268,8 @@ void add_job_file(Settings& settings, GivenSettings& given) {
     if (flags.contains(name)) return true;
     return std::any_of(k_alternatives.begin(), k_alternatives.end(), [&](const auto& group) {
       return std::find(group.begin(), group.end(), name) != group.end() &&
-             std::any_of(group.begin(), group.end(), [&](std::string_view other) { return flags.contains(other); });
+             std::any_of(group.begin(), group.end(),
+                         [&](std::string_view other) { return flags.contains(other); });
     });
   };
   for (const JobEntry& entry : read_job_file(given.at("config").text)) {
@@ -252,7 +280,7 @@ void add_job_file(Settings& settings, GivenSettings& given) {
     const Setting* row = entry.key == "config" ? nullptr : find_setting(entry.key);
     if (row == nullptr) {
       throw UsageError(entry.origin + ": there is no key '" + entry.key + "'" +
-                       did_you_mean(entry.key, setting_names(true), "") + " Keys are the flags of train");
+                       did_you_mean(entry.key, setting_names(true), "") + " The keys are the flags of train");
     }
     const Given job{scalar(entry), entry.origin + ": " + entry.key, false};
     Settings unused;
@@ -267,7 +295,8 @@ void check_alternatives(const GivenSettings& given) {
     for (const std::string_view name : group) {
       if (given.contains(name)) both.push_back(given.at(name).origin);
     }
-    if (both.size() > 1) throw UsageError(both[0] + " and " + both[1] + " exclude each other: give one of them");
+    if (both.size() > 1)
+      throw UsageError(both[0] + " and " + both[1] + " exclude each other: give one of them");
   }
 }
 
@@ -279,18 +308,23 @@ void check(const Settings& settings, const GivenSettings& given) {
   }
   if (given.contains("token-bytes")) {
     if (settings.token_bytes != 2 && settings.token_bytes != 4) {
-      throw UsageError(given.at("token-bytes").origin + " must be 2 or 4, not '" + given.at("token-bytes").text + "'");
+      throw UsageError(given.at("token-bytes").origin + " must be 2 or 4, not '" +
+                       given.at("token-bytes").text + "'");
     }
-    if (settings.tokens.empty()) throw UsageError(given.at("token-bytes").origin + " goes with --tokens only");
+    if (settings.tokens.empty())
+      throw UsageError(given.at("token-bytes").origin + " goes with --tokens only");
   }
   if (!settings.arange_inputs.empty() && !ids) {
-    throw UsageError("[inputs] of the job file goes with --text or --tokens only: an HDF5 file has all inputs");
+    throw UsageError(
+        "[inputs] of the job file goes with --text or --tokens only: an HDF5 file has all inputs");
   }
 }
 
 }  // namespace
 
-std::span<const Setting> setting_table() { return k_settings; }
+std::span<const Setting> setting_table() {
+  return k_settings;
+}
 
 Settings parse_settings(std::span<const std::string> arguments) {
   FlagParser parser;
@@ -305,6 +339,8 @@ Settings parse_settings(std::span<const std::string> arguments) {
   return settings;
 }
 
-std::string train_help() { return FlagParser().app.help(); }
+std::string train_help() {
+  return FlagParser().app.help();
+}
 
 }  // namespace rankine

@@ -35,13 +35,16 @@ MeshShape mesh_shape(const Settings& settings, int ranks) {
   if (settings.mesh == "auto") return {ranks, 1};
   const MeshShape shape = MeshShape::parse(settings.mesh);
   if (shape.tensor > 1) {
-    throw ConfigError("--mesh " + settings.mesh + ": splitting weights over the axis `tensor` isn't supported yet; "
-                      "use data=" + std::to_string(ranks));
+    throw ConfigError("--mesh " + settings.mesh +
+                      ": splitting weights over the axis `tensor` isn't supported yet; "
+                      "use data=" +
+                      std::to_string(ranks));
   }
   return shape;
 }
 
-/// This rank's share of the cores that it may run on: those ranks of its node share them that may use the same.
+/// This rank's share of the cores that it may run on: those ranks of its node share them that may use the
+/// same.
 int thread_share(World& world) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -79,8 +82,8 @@ ReadyModel load(const Settings& settings, Backend& backend) {
   for (const int output : model.graph().outputs) {
     predictions.push_back(model.graph().values[static_cast<std::size_t>(output)].spec);
   }
-  std::vector<OutputLoss> losses = losses_from_compile_config(nlohmann::json::parse(compile.config),
-                                                              model.output_names(), predictions);
+  std::vector<OutputLoss> losses =
+      losses_from_compile_config(nlohmann::json::parse(compile.config), model.output_names(), predictions);
   if (!settings.weights.empty()) loaded.weights = WeightsFile::open(settings.weights);
   model.allocate(backend);
   if (loaded.weights) {
@@ -149,7 +152,8 @@ void print_facts(const Facts& facts) {
   std::fflush(stdout);
 }
 
-std::vector<std::pair<std::string, std::string>> log_start(const Facts& facts, const Settings& settings, int ranks) {
+std::vector<std::pair<std::string, std::string>> log_start(const Facts& facts, const Settings& settings,
+                                                           int ranks) {
   std::vector<std::pair<std::string, std::string>> start;
   for (const auto& [word, text] : facts) start.emplace_back(word, nlohmann::json(text).dump());
   start.emplace_back("ranks", std::to_string(ranks));
@@ -181,12 +185,13 @@ void run_train(World& world, Arguments arguments) {
   });
   Data data = agreed(ranks, [&] { return open_data(settings, ready.request); });
 
-  Facts facts{{"rankine", version_line() + ", mesh " + shape.to_string() + ", " + backend->description()},
-              {"model", "'" + settings.model + "': " + std::to_string(parameters_of(ready.model)) + " parameters"},
-              {"data", data.training->description()}};
+  Facts facts{
+      {"rankine", version_line() + ", mesh " + shape.to_string() + ", " + backend->description()},
+      {"model", "'" + settings.model + "': " + std::to_string(parameters_of(ready.model)) + " parameters"},
+      {"data", data.training->description()}};
   if (data.validation) facts.emplace_back("validation", data.validation->description());
-  Trainer trainer(ready.model, *backend, mesh.data(), *optimizer, std::move(ready.losses), std::move(data.training),
-                  std::move(data.validation), train_options(settings));
+  Trainer trainer(ready.model, *backend, mesh.data(), *optimizer, std::move(ready.losses),
+                  std::move(data.training), std::move(data.validation), train_options(settings));
   facts.emplace_back("optimizer", std::string(optimizer->name()) + ", " +
                                       agreed(ranks, [&] { return restore_optimizer(ready, *optimizer); }));
   ready.weights.reset();

@@ -7,7 +7,9 @@
 
 namespace rankine {
 
-std::string version_line() { return "rankine " RANKINE_VERSION; }
+std::string version_line() {
+  return "rankine " RANKINE_VERSION;
+}
 
 std::string version_text() {
   unsigned major = 0;
