@@ -34,6 +34,8 @@ class MpiCommunicator final : public Communicator {
   std::vector<std::string> all_gather_text(const std::string& text) override;
   void set_deadline(std::chrono::milliseconds deadline) override { group_->deadline = deadline; }
 
+  /// The same on all ranks, while nothing is in flight.
+  void set_message_sizes(MessageSizes sizes) { group_->set_sizes(sizes); }
   MPI_Comm handle() const { return group_->comm(); }
 
  private:

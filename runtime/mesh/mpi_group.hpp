@@ -59,6 +59,7 @@ class MpiGroup {
   const std::string& name() const { return name_; }
   std::uint64_t id() const { return id_; }
   const MessageSizes& sizes() const { return sizes_; }
+  void set_sizes(MessageSizes sizes) { sizes_ = sizes; }
   const std::shared_ptr<const Job>& job() const { return job_; }
   BufferPool& pool() { return pool_; }
   int world_rank(int rank) const { return world_ranks_[static_cast<std::size_t>(rank)]; }
