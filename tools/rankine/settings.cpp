@@ -339,6 +339,25 @@ Settings parse_settings(std::span<const std::string> arguments) {
   return settings;
 }
 
+std::string to_text(const Settings& settings) {
+  std::string text;
+  const auto add = [&](std::string_view name, const std::string& value) {
+    text += std::string(name) + " = " + value + "\n";
+  };
+  for (const Setting& row : k_settings) {
+    if (const auto* path = std::get_if<std::string Settings::*>(&row.target)) {
+      add(row.name, settings.**path);
+    } else if (const auto* number = std::get_if<std::int64_t Settings::*>(&row.target)) {
+      add(row.name, std::to_string(settings.**number));
+    } else {
+      add(row.name, settings.*std::get<bool Settings::*>(row.target) ? "true" : "false");
+    }
+  }
+  for (const std::string& name : settings.arange_inputs) add("[inputs] " + name, "\"arange\"");
+  for (const auto& [key, value] : settings.compile) add("[compile] " + key, value);
+  return text;
+}
+
 std::string train_help() {
   return FlagParser().app.help();
 }

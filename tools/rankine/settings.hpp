@@ -60,6 +60,9 @@ std::span<const Setting> setting_table();
 /// UsageError.
 Settings parse_settings(std::span<const std::string> arguments);
 
+/// Every setting on a line of its own, "batch = 32": to compare what ranks were started with.
+std::string to_text(const Settings& settings);
+
 /// The text of `rankine train --help`.
 std::string train_help();
 

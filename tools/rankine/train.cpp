@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "checkpoint/keras_model.hpp"
 #include "checkpoint/weights_reader.hpp"
@@ -22,6 +23,24 @@
 
 namespace rankine {
 namespace {
+
+/// Ranks that were started with other arguments, or read another job file, would train something else.
+void check_same_settings(Communicator& ranks, const Settings& settings) {
+  const std::vector<std::string> texts = ranks.all_gather_text(to_text(settings));
+  for (std::size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] == texts[0]) continue;
+    std::istringstream theirs(texts[rank]);
+    std::istringstream ours(texts[0]);
+    std::string their_line;
+    std::string our_line;
+    do {
+      std::getline(theirs, their_line);
+      std::getline(ours, our_line);
+    } while (their_line == our_line);
+    throw UsageError("rank " + std::to_string(rank) + " has " + their_line + ", but rank 0 has " + our_line +
+                     ": start all ranks with the same arguments and job file");
+  }
+}
 
 void check_outputs(const Settings& settings) {
   if (!settings.output.empty()) {
@@ -167,6 +186,7 @@ std::vector<std::pair<std::string, std::string>> log_start(const Facts& facts, c
 void run_train(World& world, Arguments arguments) {
   Communicator& ranks = world.communicator();
   const Settings settings = agreed(ranks, [&] { return parse_settings(arguments); });
+  check_same_settings(ranks, settings);
   agree(ranks, [&] {
     if (world.rank() == 0) check_outputs(settings);
   });
