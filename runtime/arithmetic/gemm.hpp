@@ -11,6 +11,11 @@
 
 namespace rankine {
 
+/// Terms of a chunk, at most: enough that reading and writing C between chunks costs little. It doesn't
+/// change bits.
+template <class T>
+inline constexpr std::int64_t k_block_terms = 4096 / static_cast<std::int64_t>(sizeof(T));
+
 /// Scratch memory of matrix products: packed panels and waiting partial sums, an area a thread. It grows to
 /// what the largest product needs; after that a product allocates nothing. For one product at a time.
 class GemmWorkspace {
