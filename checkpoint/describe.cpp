@@ -15,18 +15,23 @@
 namespace rankine {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;  // hyper-parameters in Keras's order
 
 std::string value_text(const json& value);
 
-/// Keras's way to write an object down: Class(key=value, …), without what is off or unset.
+/// What a reader gains nothing from: names, what is off, and what every config has.
+bool is_idle(const json& config, const std::string& key, const json& value) {
+  const bool averages = config.value("use_ema", false);
+  return value.is_null() || value == false || key == "name" || key == "dtype" ||
+         (key == "reduction" && value == "sum_over_batch_size") || (key == "ema_momentum" && !averages);
+}
+
+/// Keras's way to write an object down: Class(key=value, …).
 std::string object_text(const json& object) {
   std::string text;
   const json& config = object.value("config", json::object());
-  for (const auto& [key, value] : config.items()) {
-    const bool unset = value.is_null() || value == false || key == "name" || key == "dtype";
-    if (!unset) text += (text.empty() ? "" : ", ") + key + "=" + value_text(value);
-  }
+  for (const auto& [key, value] : config.items())
+    if (!is_idle(config, key, value)) text += (text.empty() ? "" : ", ") + key + "=" + value_text(value);
   return object["class_name"].get<std::string>() + "(" + text + ")";
 }
 

@@ -53,7 +53,7 @@ class LayoutWalk {
                 own ? shown : shown + "/" + group.name);
     }
     for (const auto& [attribute, name] : entry.layer->empty_groups())
-      layout_.groups.push_back({place + "/" + attribute, name});
+      layout_.groups.push_back({place + "/" + attribute, unnamed_.next(name)});
   }
 
   /// Trainable variables before the others, each in the order of their declaration.
@@ -86,6 +86,7 @@ class LayoutWalk {
   }
 
   WeightsLayout layout_;
+  NameCounter unnamed_;  // Keras names sublayers without weights by itself, counted over the whole model
   bool trainable_;
   std::int64_t elements_ = 0;
 };

@@ -1,5 +1,7 @@
 #include "hdf5_listing.hpp"
 
+#include <algorithm>
+
 namespace rankine::test {
 namespace {
 
@@ -63,6 +65,20 @@ std::vector<std::string> listing(const hdf5::File& file) {
   const hdf5::Lock lock;
   std::vector<std::string> lines;
   list_group(hdf5::open_group(file.get(), "/"), "", lines);
+  return lines;
+}
+
+std::vector<std::string> listing_differences(const hdf5::File& ours, const hdf5::File& theirs) {
+  const std::vector<std::string> mine = listing(ours);
+  const std::vector<std::string> wanted = listing(theirs);
+  std::vector<std::string> lines;
+  const auto add = [&](const char* side, const std::vector<std::string>& from,
+                       const std::vector<std::string>& other) {
+    for (const std::string& line : from)
+      if (std::find(other.begin(), other.end(), line) == other.end()) lines.push_back(side + line);
+  };
+  add("ours ", mine, wanted);
+  add("theirs ", wanted, mine);
   return lines;
 }
 

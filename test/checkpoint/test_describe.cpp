@@ -34,7 +34,7 @@ TEST_CASE("A model file is described with its layers, variables and optimizer", 
   CHECK(d.optimizer.starts_with("AdamW("));
   CHECK_THAT(d.optimizer, Contains("weight_decay=0.01") && Contains("learning_rate=PolynomialDecay(") &&
                               Contains("initial_learning_rate=0.003") && !Contains("clipnorm"));
-  CHECK(d.loss == "SparseCategoricalCrossentropy(from_logits=True, reduction=sum_over_batch_size)");
+  CHECK(d.loss == "SparseCategoricalCrossentropy(from_logits=True)");
   CHECK(d.metrics.empty());
   CHECK(d.state_tensors == static_cast<std::int64_t>(expected["optimizer_variables"].size()));
   CHECK(d.iteration == 8);
@@ -101,18 +101,18 @@ hidden_1  Dense  (64,)                    2,112
 hidden_2  Dense  (32,)                    2,080
 logits    Dense  (10,)                      330
 
-variable         place in the weights file  shape     dtype    bytes
---------------------------------------------------------------------
-hidden_1/kernel  layers/dense/vars/0        (32, 64)  float32  8,192
-hidden_1/bias    layers/dense/vars/1        (64,)     float32    256
-hidden_2/kernel  layers/dense_1/vars/0      (64, 32)  float32  8,192
-hidden_2/bias    layers/dense_1/vars/1      (32,)     float32    128
-logits/kernel    layers/dense_2/vars/0      (32, 10)  float32  1,280
-logits/bias      layers/dense_2/vars/1      (10,)     float32     40
+variable             place in the weights file  shape     dtype    bytes
+------------------------------------------------------------------------
+mlp/hidden_1/kernel  layers/dense/vars/0        (32, 64)  float32  8,192
+mlp/hidden_1/bias    layers/dense/vars/1        (64,)     float32    256
+mlp/hidden_2/kernel  layers/dense_1/vars/0      (64, 32)  float32  8,192
+mlp/hidden_2/bias    layers/dense_1/vars/1      (32,)     float32    128
+mlp/logits/kernel    layers/dense_2/vars/0      (32, 10)  float32  1,280
+mlp/logits/bias      layers/dense_2/vars/1      (10,)     float32     40
 
 total      4,522 parameters in 6 variables, 17.7 KiB
 optimizer  SGD(learning_rate=0.05, momentum=0.9, nesterov=True)
 state      8 tensors, 17.7 KiB, iteration 8
-loss       SparseCategoricalCrossentropy(from_logits=True, reduction=sum_over_batch_size)
+loss       SparseCategoricalCrossentropy(from_logits=True)
 )");
 }
