@@ -123,6 +123,8 @@ struct LayerKind {
   std::string_view class_name;  ///< in configs
   std::string_view module;      ///< "keras.layers"
   std::unique_ptr<Layer> (*make)(LayerCommon common, const nlohmann::json& config);
+  /// The Python class, which names the layer's group in weights files, where it isn't `class_name`.
+  std::string_view python_class{};
 };
 /// Every kind of layer that Rankine computes. Help texts, checks and the refusal of others follow from it.
 std::span<const LayerKind> layer_kinds();

@@ -1,0 +1,71 @@
+#include "optimizer/clip.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "optimizer/near_match.hpp"
+#include "optimizer/rule.hpp"
+#include "runtime/error.hpp"
+
+namespace rankine {
+namespace {
+
+template <class T>
+void clip_elements(const VariableClip& by, std::int64_t count, const T* g, T* out) {
+  const T limit = static_cast<T>(by.clip.limit);
+  const T norm = static_cast<T>(by.norm);
+  switch (by.clip.kind) {
+    case ClipKind::none:
+      std::copy_n(g, count, out);
+      break;
+    case ClipKind::norm: {
+      const T divisor = std::max(norm, limit);
+      for (std::int64_t i = 0; i < count; ++i) out[i] = g[i] * limit / divisor;
+      break;
+    }
+    case ClipKind::global_norm: {
+      const T scale = limit * std::min(T{1} / norm, static_cast<T>(1.0 / by.clip.limit));
+      for (std::int64_t i = 0; i < count; ++i) out[i] = g[i] * scale;
+      break;
+    }
+    case ClipKind::value:
+      for (std::int64_t i = 0; i < count; ++i) out[i] = std::min(std::max(g[i], -limit), limit);
+      break;
+  }
+}
+
+}  // namespace
+
+Clip Clip::from_config(ConfigFields& config) {
+  struct Option {
+    const char* key;
+    ClipKind kind;
+  };
+  constexpr std::array k_options{Option{"clipnorm", ClipKind::norm},
+                                 Option{"global_clipnorm", ClipKind::global_norm},
+                                 Option{"clipvalue", ClipKind::value}};
+  Clip clip;
+  std::vector<std::string> given;
+  for (const auto& option : k_options) {
+    const auto limit = config.optional_number(option.key);
+    if (!limit) continue;
+    if (*limit < 0) config.refuse(option.key, "at least 0");
+    given.push_back(std::string(option.key) + "=" + config.find(option.key)->dump());
+    if (*limit > 0) clip = {option.kind, *limit};
+  }
+  if (given.size() > 1) {
+    throw ConfigError(config.owner() +
+                      ": only one of clipnorm, global_clipnorm and clipvalue can be set; got " +
+                      listed(given));
+  }
+  return clip;
+}
+
+void VariableClip::apply(DType dtype, std::int64_t count, const void* gradient, void* clipped) const {
+  with_floating(dtype, [&]<class T>() {
+    clip_elements(*this, count, static_cast<const T*>(gradient), static_cast<T*>(clipped));
+  });
+}
+
+}  // namespace rankine
