@@ -54,9 +54,8 @@ void CoordinatedOptimizer::attach(std::span<Variable> variables, std::span<const
     const Variable& variable = variables[static_cast<std::size_t>(v)];
     sizes.push_back({variable.dtype, variable.shape.elements()});
   }
-  reducer_ =
-      std::make_unique<Reducer>(lay_out_buckets(sizes, options_.first_bucket_bytes, options_.bucket_bytes),
-                                copies_, data, backend);
+  reducer_ = std::make_unique<Reducer>(
+      lay_out_buckets(sizes, options_.first_bucket_bytes, options_.bucket_bytes), copies_, data, backend);
   place_gradients();
   std::vector<Variable*> trainable;
   for (const auto& trained : trained_) trainable.push_back(trained.variable);

@@ -35,7 +35,7 @@ std::string lower_case(std::string_view text) {
 
 std::string near_match(std::string_view word, std::span<const std::string> candidates) {
   std::string best;
-  std::size_t least = std::max<std::size_t>(word.size() / 3, 1) + 1;  // farther than this is another word
+  std::size_t least = std::max<std::size_t>(word.size() / 3, 2) + 1;  // farther than this is another word
   for (const auto& candidate : candidates) {
     const std::size_t distance = edit_distance(lower_case(word), lower_case(candidate));
     if (distance < least) {
