@@ -132,8 +132,7 @@ void describe_model(const std::string& config_text, KerasDescription& result) {
 std::string owner_of(const std::string& structural_path, const WeightsFile& file) {
   const std::size_t vars = structural_path.rfind("vars/");
   const std::string group = structural_path.substr(0, vars == std::string::npos || vars == 0 ? 0 : vars - 1);
-  const auto name = file.group_names().find(group);
-  return name == file.group_names().end() ? "" : name->second;
+  return file.group_name(group);
 }
 
 /// Without a model the file's own arrays are the variables; with one they must be there, and `read_weights`
@@ -149,10 +148,8 @@ void describe_weights(const WeightsFile& file, KerasDescription& result) {
                                   static_cast<std::int64_t>(array.bytes), true});
     }
   }
-  const auto name = file.group_names().find("");
-  if (result.model_name.empty() && name != file.group_names().end()) result.model_name = name->second;
-  const auto optimizer = file.group_names().find("optimizer");
-  if (result.optimizer.empty() && optimizer != file.group_names().end()) result.optimizer = optimizer->second;
+  if (result.model_name.empty()) result.model_name = file.group_name("");
+  if (result.optimizer.empty()) result.optimizer = file.group_name("optimizer");
   const auto counter = file.arrays().find("optimizer/vars/0");
   if (counter != file.arrays().end() && counter->second.shape == Shape{} &&
       counter->second.dtype.starts_with("int")) {

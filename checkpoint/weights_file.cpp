@@ -99,7 +99,7 @@ struct WeightsFile::State {
   std::string name;
   std::vector<hdf5::File> files;
   Arrays arrays;
-  std::map<std::string, std::string> group_names;
+  std::map<std::string, Place> groups;  ///< the `vars` group of each saved object
   std::map<std::string, Place> places;
   std::set<std::pair<std::size_t, haddr_t>> seen;
 
@@ -132,10 +132,13 @@ struct WeightsFile::State {
     const hdf5::Group group = hdf5::open_group(files.back().get(), stored);
     const bool is_vars = path == "vars" || path.ends_with("/vars");
     if (is_vars) {
+      const std::string owner = path.substr(0, path.size() - std::min<std::size_t>(path.size(), 5));
+      const Place place{files.size() - 1, stored};
       // A shard that only continues a group doesn't repeat its name.
-      const auto label = hdf5::string_attribute(group.get(), "name");
-      if (label)
-        group_names.emplace(path.substr(0, path.size() - std::min<std::size_t>(path.size(), 5)), *label);
+      if (hdf5::has_attribute(group.get(), "name"))
+        groups.insert_or_assign(owner, place);
+      else
+        groups.emplace(owner, place);
     }
     scan(group, stored, path, depth + 1);
   }
@@ -194,8 +197,19 @@ const std::string& WeightsFile::name() const {
 const WeightsFile::Arrays& WeightsFile::arrays() const {
   return state_->arrays;
 }
-const std::map<std::string, std::string>& WeightsFile::group_names() const {
-  return state_->group_names;
+std::vector<std::string> WeightsFile::groups() const {
+  std::vector<std::string> paths;
+  for (const auto& entry : state_->groups) paths.push_back(entry.first);
+  return paths;
+}
+
+std::string WeightsFile::group_name(const std::string& group) const {
+  const auto found = state_->groups.find(group);
+  if (found == state_->groups.end()) return "";
+  return as_checkpoint_error([&] {
+    const auto vars = hdf5::open_group(state_->files[found->second.file].get(), found->second.path);
+    return hdf5::string_attribute(vars.get(), "name").value_or("");
+  });
 }
 
 void WeightsFile::read(const std::string& structural_path, Tensor into) const {

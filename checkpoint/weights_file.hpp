@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/compute/tensor.hpp"
 
@@ -39,8 +40,11 @@ class WeightsFile {
   /// By structural path ("layers/dense/vars/0"); paths of files of TensorFlow 2.13's time are given in
   /// today's form.
   const Arrays& arrays() const;
-  /// What a group belongs to, for people: "layers/dense" → "hidden_1", "optimizer" → "adam", "" → the model.
-  const std::map<std::string, std::string>& group_names() const;
+  /// The saved objects: "layers/dense", "optimizer", "" for the model.
+  std::vector<std::string> groups() const;
+  /// An object's own name, for people ("hidden_1", "adam"); "" when there is none. Read only when asked for:
+  /// HDF5 1.10 can crash on a damaged text of variable length, so reading weights keeps away from them.
+  std::string group_name(const std::string& group) const;
   /// Reads an array into a tensor of its shape. float16, bfloat16, float32 and float64 become the tensor's
   /// dtype by rounding to nearest; integers that don't fit int32 throw.
   void read(const std::string& structural_path, Tensor into) const;

@@ -98,10 +98,10 @@ bool is_untrained(const WeightsFile& file, std::size_t stored, std::size_t wante
 }
 
 void check_optimizer_name(const WeightsFile& file, const StateDict& state) {
-  const auto name = file.group_names().find("optimizer");
+  const std::string name = file.group_name("optimizer");
   const std::string ours = state.front().path.substr(0, state.front().path.find('/'));
-  if (name == file.group_names().end() || name->second == ours || state.front().path == ours) return;
-  throw CheckpointError(file.name() + " holds the state of the optimizer " + name->second +
+  if (name.empty() || name == ours || state.front().path == ours) return;
+  throw CheckpointError(file.name() + " holds the state of the optimizer " + name +
                         ", but this run's optimizer is " + ours +
                         ". Train with that optimizer, or start from the weights alone");
 }

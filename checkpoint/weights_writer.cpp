@@ -51,9 +51,11 @@ void write_array(const hdf5::File& file, const std::string& path, const Tensor& 
       path));
   const hdf5::PropertyList creation(hdf5::checked(H5Pcreate(H5P_DATASET_CREATE), path));
   hdf5::checked(H5Pset_obj_track_times(creation.get(), false), path);  // equal weights make equal files
-  const hdf5::Dataset dataset(hdf5::checked(H5Dcreate2(file.get(), path.c_str(), file_type(value.dtype),
-                                                       space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),
-                                            path));
+  const hdf5::PropertyList parents = with_parents();
+  const hdf5::Dataset dataset(
+      hdf5::checked(H5Dcreate2(file.get(), path.c_str(), file_type(value.dtype), space.get(), parents.get(),
+                               creation.get(), H5P_DEFAULT),
+                    path));
   if (value.elements() == 0) return;
   hdf5::checked(
       H5Dwrite(dataset.get(), hdf5::memory_type(value.dtype), H5S_ALL, H5S_ALL, H5P_DEFAULT, value.data),

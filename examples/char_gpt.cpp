@@ -14,6 +14,7 @@
 #include "runtime/data/bigram_entropy.hpp"
 #include "runtime/data/window_dataset.hpp"
 #include "runtime/error.hpp"
+#include "runtime/mesh/agree.hpp"
 #include "runtime/mesh/world.hpp"
 #include "runtime/training/executor.hpp"
 #include "runtime/training/progress.hpp"

@@ -6,9 +6,6 @@
 namespace rankine {
 namespace {
 
-// The packed block of A (k_block_rows x k_block_terms floats) stays in the second-level cache.
-constexpr std::int64_t k_block_terms = 1024;
-constexpr std::int64_t k_block_rows = 112;
 constexpr std::int64_t k_block_columns = 2048;
 /// Multiply-adds below which waking threads costs more than it saves.
 constexpr std::int64_t k_worth_sharing = std::int64_t{1} << 18;
@@ -77,6 +74,7 @@ class Part {
     p.terms = chunk.terms.size();
     p.a = a_;
     p.b = b_;
+    p.b_panel = kernels_.tile_columns * p.terms;
     p.pieces = plan_.pieces(chunk).data();
     p.piece_count = chunk.pieces;
     p.source_count = chunk.folds;
@@ -135,9 +133,7 @@ template <class T>
 void gemm(const KernelTable<T>& table, const Gemm& product, ThreadPool& pool, GemmWorkspace& workspace) {
   assert(product.dtype == dtype_of<T> && product.k_leaves.extent == product.k);
   if (product.m == 0 || product.n == 0 || product.batch == 0) return;
-  const auto max_terms =
-      k_block_terms * static_cast<std::int64_t>(sizeof(float)) / static_cast<std::int64_t>(sizeof(T));
-  const ChunkPlan& plan = workspace.plans().get(product.k_leaves, max_terms);
+  const ChunkPlan& plan = workspace.plans().get(product.k_leaves, k_block_terms<T>);
 
   // Threads take samples of the batch, or runs of rows or columns, whichever are more.
   const bool share = product.batch * product.m * product.n * product.k >= k_worth_sharing;

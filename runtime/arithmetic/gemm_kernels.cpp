@@ -176,7 +176,7 @@ void multiply(const PanelProduct<T>& p) {
     if (row < p.rows) {
       tile_function<T, tile_rows>(static_cast<int>(p.rows - row), columns)(p, row, column, columns, a, b);
     }
-    b += k_tile_columns<T> * p.terms;
+    b += p.b_panel;
   }
 }
 

@@ -32,8 +32,9 @@ struct Rows {
 template <class T>
 struct PanelProduct {
   std::int64_t rows = 0, columns = 0, terms = 0;
-  const T* a = nullptr;  ///< packed by pack_a
-  const T* b = nullptr;  ///< packed by pack_b
+  const T* a = nullptr;      ///< packed by pack_a
+  const T* b = nullptr;      ///< packed by pack_b
+  std::int64_t b_panel = 0;  ///< elements between panels of b: tile_columns times the terms packed
   const LeafPiece* pieces = nullptr;
   int piece_count = 0;
   Rows<const T> carry;

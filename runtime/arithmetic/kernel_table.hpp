@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "runtime/arithmetic/attention_kernels.hpp"
 #include "runtime/arithmetic/gemm_kernels.hpp"
 
 namespace rankine {
@@ -15,6 +16,7 @@ enum class InstructionSet : std::uint8_t;
 template <class T>
 struct KernelTable {
   GemmKernels<T> gemm;
+  AttentionKernels<T> attention;
 };
 
 /// The table of a set that this processor must run (processor_runs). T is float or double.

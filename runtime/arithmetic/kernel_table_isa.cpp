@@ -8,6 +8,7 @@ namespace {
 template <class T>
 void fill_families(KernelTable<T>& table) {
   fill(table.gemm);
+  fill(table.attention);
 }
 
 }  // namespace

@@ -27,5 +27,10 @@ T leaf_sum(const Leaves& leaves, Step&& step) {
 
 template <class T>
 void gemm(const Gemm& product);
+/// runtime/arithmetic/attention.hpp has the definition.
+template <class T>
+void attention(const Attention& call);
+template <class T>
+void attention_gradient(const Attention& call, const AttentionGradient& gradient);
 
 }  // namespace rankine::reference

@@ -99,6 +99,7 @@ struct Vec {
   }
   /// Lanes [0, n); the others are +0 and nothing beyond p[n - 1] is read. n may be anything.
   RANKINE_INLINE static Vec load(const T* p, int n) {
+    if (__builtin_constant_p(n >= k_lanes) && n >= k_lanes) return load(p);
     Vec v;
     RANKINE_EACH v.r[i] = Native<T>::load_first(p + i * Native<T>::k_lanes, n - i * Native<T>::k_lanes);
     return v;
@@ -106,6 +107,7 @@ struct Vec {
   RANKINE_INLINE void store(T* p) const { RANKINE_EACH Native<T>::store(p + i * Native<T>::k_lanes, r[i]); }
   /// Writes lanes [0, n) only.
   RANKINE_INLINE void store(T* p, int n) const {
+    if (__builtin_constant_p(n >= k_lanes) && n >= k_lanes) return store(p);
     RANKINE_EACH Native<T>::store_first(p + i * Native<T>::k_lanes, n - i * Native<T>::k_lanes, r[i]);
   }
 };

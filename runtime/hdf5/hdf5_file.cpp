@@ -276,9 +276,14 @@ bool is_number(const DatasetInfo& info) {
   return std::find(names.begin(), names.end(), info.dtype) != names.end();
 }
 
+bool has_attribute(hid_t object, const std::string& name) {
+  const Lock lock;
+  return H5Aexists(object, name.c_str()) > 0;
+}
+
 std::optional<std::string> string_attribute(hid_t object, const std::string& name) {
   const Lock lock;
-  if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
+  if (!has_attribute(object, name)) return std::nullopt;
   const std::string what = object_name(object) + ", attribute " + name;
   const Attribute attribute(checked(H5Aopen(object, name.c_str(), H5P_DEFAULT), what));
   const Datatype type(checked(H5Aget_type(attribute.get()), what));

@@ -58,6 +58,7 @@ DatasetInfo info_of(const Dataset& dataset);
 /// "int8", …, "uint64", "float16", "float32", "float64" or "bool": HDF5 turns it into numbers by itself.
 bool is_number(const DatasetInfo& info);
 
+bool has_attribute(hid_t object, const std::string& name);
 /// A text attribute, of fixed or variable length; nothing when there is none of this name or it isn't text.
 std::optional<std::string> string_attribute(hid_t object, const std::string& name);
 

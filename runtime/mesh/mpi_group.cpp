@@ -19,7 +19,7 @@ class Patience {
  public:
   void pause() {
     ++turns_;
-    if (turns_ < 200) return;
+    if (turns_ < 4000) return;
     if (turns_ < 20000) {
       std::this_thread::yield();
     } else {

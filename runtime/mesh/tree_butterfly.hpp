@@ -21,7 +21,7 @@ class TreeButterfly final : public Operation {
   std::vector<int> unheard() const override;
 
  private:
-  static constexpr std::size_t k_window = 3;
+  static constexpr std::size_t k_window = 4;
   struct Segment {
     explicit Segment(const MpiGroup& group) : requests(group.requests()) {}
     Requests requests;

@@ -32,7 +32,7 @@ class TreeExchange final : public Operation {
   std::vector<int> unheard() const override;
 
  private:
-  static constexpr std::size_t k_window = 3;
+  static constexpr std::size_t k_window = 4;
   enum class Phase { idle, exchanging, gathering };
   struct Round {
     explicit Round(const MpiGroup& group) : requests(group.requests()) {}

@@ -26,16 +26,34 @@ void check_runs(const TreeShares& shares) {
   }
 }
 
+/// Sixteen elements, anywhere in memory: compilers turn them into whatever vectors the machine has.
+template <class T>
+struct BlockOf {
+  using type [[gnu::vector_size(16 * sizeof(T)), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
+};
+
+/// What is added to was often just read by another core, on the way to another rank: asking for it in time,
+/// in order to write, halves the time of an addition.
+inline void prefetch_to_write(const void* line) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" ::"m"(*static_cast<const char*>(line)));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
 template <class T>
 void add_typed(T* out, const T* left, const T* right, std::int64_t count) {
-  // All loads of a block stand before its stores, so that compilers vectorise without proving anything about
-  // aliases.
+  using Block = typename BlockOf<T>::type;
   constexpr std::int64_t k_block = 16;
+  constexpr std::int64_t k_ahead = 1024 / sizeof(T);
   std::int64_t i = 0;
   for (; i + k_block <= count; i += k_block) {
-    T sums[k_block];
-    for (std::int64_t j = 0; j < k_block; ++j) sums[j] = left[i + j] + right[i + j];
-    for (std::int64_t j = 0; j < k_block; ++j) out[i + j] = sums[j];
+    for (std::size_t line = 0; line < sizeof(Block); line += 64) {
+      prefetch_to_write(reinterpret_cast<const char*>(out + i + k_ahead) + line);
+    }
+    *reinterpret_cast<Block*>(out + i) =
+        *reinterpret_cast<const Block*>(left + i) + *reinterpret_cast<const Block*>(right + i);
   }
   for (; i < count; ++i) out[i] = left[i] + right[i];
 }

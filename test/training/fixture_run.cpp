@@ -115,7 +115,7 @@ std::string digest_of(const RunResult& result) {
 }  // namespace
 
 std::string golden(const std::string& name) {
-  return std::string(RANKINE_GOLDEN) + "/" + name;
+  return std::string(GOLDEN_FOLDER) + "/" + name;
 }
 
 RunResult run_fixture(Communicator& group, const std::string& fixture, const RunOptions& options) {
