@@ -11,7 +11,7 @@ namespace {
 using Training = CallArguments::Training;
 
 /// Small configs can unfold to any number of calls: nested models that call nested models.
-constexpr std::size_t k_most_calls = 1'000'000;
+constexpr std::size_t k_most_calls = 100'000;
 
 class DeclarationList : public VariableBuilder {
  public:
@@ -97,8 +97,6 @@ class GraphBuilder {
   std::vector<int> call_model(ModelTree& model, const std::string& path, const CallDescription& call,
                               const std::vector<int>& arguments, Training training) {
     const std::string owner = "the model '" + path + "'";
-    if (call.arguments.use_causal_mask)
-      throw ConfigError(owner + " is called with use_causal_mask, which only attention layers take");
     const std::vector<int> inputs = match_inputs(model, owner, call, arguments);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const LayerEntry& entry = model.layers[static_cast<std::size_t>(model.inputs[i].tensor.layer)];

@@ -1,5 +1,6 @@
 #include "runtime/model/inbound_nodes.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -35,6 +36,12 @@ TensorReference reference_from_config(const json& triple, const LayersByName& la
 }
 
 namespace {
+
+/// Nothing was given: null, or null for each of several tensors.
+bool is_absent(const json& value) {
+  return value.is_null() ||
+         (value.is_structured() && !value.empty() && std::all_of(value.begin(), value.end(), is_absent));
+}
 
 class CallReader {
  public:
@@ -104,7 +111,7 @@ class CallReader {
   std::vector<std::string> read_settings(const json& keywords) {
     std::vector<std::string> rest;
     for (const auto& [name, value] : keywords.items()) {
-      if (value.is_null()) continue;
+      if (is_absent(value)) continue;
       if (name == "use_causal_mask" && value.is_boolean()) {
         call_.arguments.use_causal_mask = value.get<bool>();
       } else if (name == "training" && value.is_boolean()) {

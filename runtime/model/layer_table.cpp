@@ -20,12 +20,12 @@ constexpr auto k_kinds = std::to_array<LayerKind>({
     {"Embedding", k_keras, make_embedding},
     {"Flatten", k_keras, make_flatten},
     {"GlobalAveragePooling1D", k_keras, make_global_average_pooling1d},
-    {"GroupQueryAttention", k_keras, make_group_query_attention},
-    {"GroupedQueryAttention", k_keras, make_group_query_attention},
+    {"GroupQueryAttention", k_keras, make_group_query_attention, "GroupedQueryAttention", true},
+    {"GroupedQueryAttention", k_keras, make_group_query_attention, "", true},
     {"Identity", k_keras, make_identity},
     {"LayerNormalization", k_keras, make_layer_normalization},
     {"LeakyReLU", k_keras, make_activation_layer},
-    {"MultiHeadAttention", k_keras, make_multi_head_attention},
+    {"MultiHeadAttention", k_keras, make_multi_head_attention, "", true},
     {"Multiply", k_keras, make_merge},
     {"Permute", k_keras, make_permute},
     {"RMSNormalization", k_keras, make_rms_normalization},
@@ -40,6 +40,12 @@ constexpr auto k_kinds = std::to_array<LayerKind>({
 
 std::span<const LayerKind> layer_kinds() {
   return k_kinds;
+}
+
+const LayerKind* find_layer_kind(std::string_view class_name) {
+  for (const LayerKind& kind : k_kinds)
+    if (kind.class_name == class_name) return &kind;
+  return nullptr;
 }
 
 }  // namespace rankine

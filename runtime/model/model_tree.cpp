@@ -138,22 +138,13 @@ class ModelReader {
   }
 
   void read_layer(LayerEntry& entry, const json& config, const std::string& full) {
-    const auto kinds = layer_kinds();
-    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const LayerKind& each) {
-      return each.class_name == entry.class_name;
-    });
-    if (kind == kinds.end()) {
+    const LayerKind* kind = find_layer_kind(entry.class_name);
+    if (kind == nullptr) {
       problems_.push_back(full + " (" + entry.class_name.substr(0, 64) + "): not supported");
       return;
     }
     try {
-      LayerCommon common;
-      common.class_name = entry.class_name;
-      common.name = entry.name;
-      common.dtype = read_dtype_policy(member(config, "dtype"), layer_label(common));
-      const json& trainable = member(config, "trainable");
-      common.trainable = trainable.is_null() || trainable != json(false);
-      entry.layer = kind->make(std::move(common), config);
+      entry.layer = layer_from_config(*kind, entry.name, config);
     } catch (const ConfigError& error) {
       problems_.push_back(full + ": " + error.what());
     }
@@ -247,6 +238,10 @@ class ModelReader {
       const std::string owner = "layer '" + joined(path, entry.name) + "' (" + entry.class_name + ")";
       try {
         entry.calls = calls_from_config(member(layers[i], "inbound_nodes"), by_name, owner);
+        const LayerKind* kind = find_layer_kind(entry.class_name);
+        for (const CallDescription& call : entry.calls)
+          if (call.arguments.use_causal_mask && (kind == nullptr || !kind->is_attention))
+            throw ConfigError(owner + " is called with use_causal_mask, which only attention layers take");
       } catch (const ConfigError& error) {
         problems_.emplace_back(error.what());
       }
@@ -319,6 +314,15 @@ class ModelReader {
 };
 
 }  // namespace
+
+std::unique_ptr<Layer> layer_from_config(const LayerKind& kind, const std::string& name, const json& config) {
+  LayerCommon common;
+  common.class_name = kind.class_name;
+  common.name = name;
+  common.dtype = read_dtype_policy(member(config, "dtype"), layer_label(common));
+  common.trainable = member(config, "trainable") != json(false);
+  return kind.make(std::move(common), config);
+}
 
 ModelTree model_tree_from_config(const json& envelope) {
   return std::move(*ModelReader().read_root(envelope));

@@ -82,6 +82,10 @@ struct ModelTree {
   std::vector<CallPlace> order;  ///< all calls, each after those that it needs
 };
 
+/// One layer of the kinds that Rankine computes, from its class, name and config. Throws ConfigError.
+std::unique_ptr<Layer> layer_from_config(const LayerKind& kind, const std::string& name,
+                                         const nlohmann::json& config);
+
 /// Reads the envelope of a Functional or Sequential model. Throws ConfigError; layers that can't be used are
 /// all named in one message.
 ModelTree model_tree_from_config(const nlohmann::json& envelope);

@@ -3,7 +3,7 @@
 namespace rankine {
 namespace {
 
-// Keras's rules are for ASCII; the locale must not change them.
+// Class names are ASCII; the locale must not change what a letter is.
 bool is_upper(char c) {
   return c >= 'A' && c <= 'Z';
 }

@@ -34,10 +34,9 @@ class LayoutWalk {
  private:
   static std::string group_name(const LayerEntry& entry) {
     if (entry.model) return entry.model->sequential ? "sequential" : "functional";
-    for (const LayerKind& kind : layer_kinds())
-      if (entry.class_name == kind.class_name && !kind.python_class.empty())
-        return to_snake_case(kind.python_class);
-    return to_snake_case(entry.class_name);
+    const LayerKind* kind = find_layer_kind(entry.class_name);
+    const bool renamed = kind != nullptr && !kind->python_class.empty();
+    return to_snake_case(renamed ? kind->python_class : entry.class_name);
   }
 
   void layer(LayerEntry& entry, const std::string& place, const std::string& shown) {
