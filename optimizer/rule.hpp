@@ -56,7 +56,9 @@ class Rule {
  public:
   virtual ~Rule() = default;
   virtual std::vector<SlotKind> slots() const = 0;
-  virtual void update(const UpdateScalars& scalars, const Elements& elements) const = 0;
+  /// Takes what all elements of an update share. Comes before the update's first `update`.
+  virtual void begin_update(const UpdateScalars& scalars) = 0;
+  virtual void update(const Elements& elements) const = 0;
 };
 
 /// A row of the table of rules.
