@@ -11,8 +11,8 @@
 
 namespace rankine {
 
-/// Reads the batches of a run ahead of the step: while one is in use, the next is read on a thread of its own.
-/// Memory for two batches; it doesn't grow after both have been filled once.
+/// Reads the batches of a run ahead of the step: while one is in use, the next is read on a thread of its
+/// own. Memory for two batches; it doesn't grow after both have been filled once.
 class BatchLoader {
  public:
   /// Steps `first_step` to `last_step`, both included. The reader must be used by nothing else meanwhile.

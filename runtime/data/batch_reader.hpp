@@ -21,8 +21,8 @@ struct Batch {
   std::int64_t step = 0;
   BatchPlace place;
   std::vector<Range> ranges;  ///< this rank's places in the global batch; empty ones are left out
-  /// One tensor a field in the dataset's order; rows: the samples of `ranges`, one range after another. A rank
-  /// without samples has tensors of no rows.
+  /// One tensor a field in the dataset's order; rows: the samples of `ranges`, one range after another. A
+  /// rank without samples has tensors of no rows.
   std::vector<Tensor> inputs;
   std::vector<Tensor> targets;
 

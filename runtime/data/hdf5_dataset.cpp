@@ -37,9 +37,7 @@ struct Array {
   std::size_t element_bytes = 0;
   Conversion conversion = Conversion::exact;
   std::int64_t sample_elements() const { return shape.product(1, shape.rank()); }
-  std::int64_t sample_bytes() const {
-    return sample_elements() * static_cast<std::int64_t>(element_bytes);
-  }
+  std::int64_t sample_bytes() const { return sample_elements() * static_cast<std::int64_t>(element_bytes); }
 };
 
 /// A run of samples that follow each other in the file, and the rows where they are wanted.
@@ -108,8 +106,9 @@ hdf5::Dataset open_for_samples(hid_t file, const std::string& path, const Shape&
       const H5Z_filter_t filter = H5Pget_filter2(creation.get(), static_cast<unsigned>(i), &flags, &values,
                                                  nullptr, name.size(), name.data(), nullptr);
       if (filter >= 0 && H5Zfilter_avail(filter) > 0) continue;
-      throw DataError(hdf5::file_name(file) + ": " + path + " is compressed with '" + name.data() + "' (filter " +
-                      std::to_string(filter) + "), which this HDF5 can't undo: save it with gzip or as it is");
+      throw DataError(hdf5::file_name(file) + ": " + path + " is compressed with '" + name.data() +
+                      "' (filter " + std::to_string(filter) +
+                      "), which this HDF5 can't undo: save it with gzip or as it is");
     }
     if (H5Pget_layout(creation.get()) == H5D_CHUNKED) {
       cache = std::min(static_cast<std::size_t>(shape.elements()) * element_bytes, k_chunk_cache_bytes);
@@ -117,7 +116,8 @@ hdf5::Dataset open_for_samples(hid_t file, const std::string& path, const Shape&
   }
   const hdf5::PropertyList access(hdf5::checked(H5Pcreate(H5P_DATASET_ACCESS), path));
   if (cache > 0) {
-    hdf5::checked(H5Pset_chunk_cache(access.get(), k_chunk_cache_slots, cache, H5D_CHUNK_CACHE_W0_DEFAULT), path);
+    hdf5::checked(H5Pset_chunk_cache(access.get(), k_chunk_cache_slots, cache, H5D_CHUNK_CACHE_W0_DEFAULT),
+                  path);
   }
   return hdf5::Dataset(hdf5::checked(H5Dopen2(file, path.c_str(), access.get()), path));
 }
@@ -162,8 +162,8 @@ class Hdf5Dataset final : public Dataset {
       return indices[a] != indices[b] ? indices[a] < indices[b] : a < b;
     });
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
-      const std::int64_t longest = std::max<std::int64_t>(1, k_run_bytes / std::max<std::int64_t>(
-                                                                  1, arrays_[i].sample_elements() * 8));
+      const std::int64_t longest = std::max<std::int64_t>(
+          1, k_run_bytes / std::max<std::int64_t>(1, arrays_[i].sample_elements() * 8));
       for (std::size_t begin = 0; begin < rows_.size();) {
         const std::int64_t first = indices[rows_[begin]];
         std::size_t end = begin + 1;
@@ -218,7 +218,8 @@ class Hdf5Dataset final : public Dataset {
     }
     const std::optional<Conversion> conversion = conversion_between(info.dtype, field.spec.dtype);
     if (!conversion) {
-      throw DataError(what + ", but " + wanted + ", and " + info.dtype + " doesn't convert to it without loss");
+      throw DataError(what + ", but " + wanted + ", and " + info.dtype +
+                      " doesn't convert to it without loss");
     }
     arrays_.push_back({field, path, open_for_samples(file_.get(), path, info.shape, info.element_bytes),
                        info.shape, info.dtype, info.element_bytes, *conversion});
@@ -242,8 +243,8 @@ class Hdf5Dataset final : public Dataset {
     scratch_.resize(row_bytes * run.rows.size());
     read_stored(array, run, hdf5::memory_type(into.dtype), scratch_.data());
     for (std::size_t i = 0; i < run.rows.size(); ++i) {
-      std::memcpy(static_cast<std::byte*>(into.data) + run.rows[i] * row_bytes, scratch_.data() + i * row_bytes,
-                  row_bytes);
+      std::memcpy(static_cast<std::byte*>(into.data) + run.rows[i] * row_bytes,
+                  scratch_.data() + i * row_bytes, row_bytes);
     }
   }
 
@@ -308,7 +309,8 @@ class Hdf5Dataset final : public Dataset {
     const std::string what = "can't read " + place(array, run.first);
     const hdf5::Dataspace stored(hdf5::checked(H5Dget_space(array.dataset.get()), what));
     hdf5::checked(
-        H5Sselect_hyperslab(stored.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr), what);
+        H5Sselect_hyperslab(stored.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
+        what);
     const hdf5::Dataspace memory(
         hdf5::checked(H5Screate_simple(array.shape.rank(), count.data(), nullptr), what));
     hdf5::checked(H5Dread(array.dataset.get(), type, memory.get(), stored.get(), H5P_DEFAULT, into), what);

@@ -11,7 +11,9 @@
 
 namespace rankine {
 
-void InputFile::close_descriptor(int descriptor) noexcept { ::close(descriptor); }
+void InputFile::close_descriptor(int descriptor) noexcept {
+  ::close(descriptor);
+}
 
 InputFile::InputFile(std::string path)
     : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {

@@ -28,8 +28,8 @@ std::uint64_t SampleOrder::permute(std::uint32_t epoch, std::uint64_t value) con
   std::uint64_t left = value >> half_bits_;
   std::uint64_t right = value & mask;
   for (std::uint32_t round = 0; round < k_rounds; ++round) {
-    const auto words = philox(
-        seed_, {static_cast<std::uint32_t>(right), round, epoch, random_word(RandomUse::shuffle, 0)});
+    const auto words =
+        philox(seed_, {static_cast<std::uint32_t>(right), round, epoch, random_word(RandomUse::shuffle, 0)});
     const std::uint64_t mixed = (left ^ words[0]) & mask;
     left = right;
     right = mixed;

@@ -25,13 +25,14 @@ std::string names_of(const std::vector<Field>& fields) {
 
 /// What a language model's request comes down to.
 struct WindowFields {
-  std::size_t ids = 0;              ///< place of the id input; all others are positions
-  std::int64_t length = 0;          ///< ids a window
+  std::size_t ids = 0;      ///< place of the id input; all others are positions
+  std::int64_t length = 0;  ///< ids a window
 };
 
 WindowFields window_fields(const DataRequest& request, const WindowOptions& options) {
   const auto is_position = [&](const Field& field) {
-    return std::find(options.positions.begin(), options.positions.end(), field.name) != options.positions.end();
+    return std::find(options.positions.begin(), options.positions.end(), field.name) !=
+           options.positions.end();
   };
   for (const std::string& name : options.positions) {
     const bool known = std::any_of(request.inputs.begin(), request.inputs.end(),
@@ -98,13 +99,15 @@ class WindowDataset final : public Dataset {
         request_(request),
         fields_(window_fields(request, options)) {
     if (file_.size() % bytes_per_id_ != 0) {
-      throw DataError("'" + path + "' has " + std::to_string(file_.size()) + " bytes, which isn't a multiple of " +
-                      std::to_string(bytes_per_id_) + " bytes a token: check --token-bytes");
+      throw DataError("'" + path + "' has " + std::to_string(file_.size()) +
+                      " bytes, which isn't a multiple of " + std::to_string(bytes_per_id_) +
+                      " bytes a token: check --token-bytes");
     }
     const std::int64_t ids = file_.size() / bytes_per_id_;
     samples_ = ids > 0 ? (ids - 1) / fields_.length : 0;
     if (samples_ < 1) {
-      throw DataError("'" + path + "' holds " + std::to_string(ids) + (characters_ ? " characters" : " tokens") +
+      throw DataError("'" + path + "' holds " + std::to_string(ids) +
+                      (characters_ ? " characters" : " tokens") +
                       ", too few for one sample: the model's input '" + request_.inputs[fields_.ids].name +
                       "' takes " + std::to_string(fields_.length) + ", and the target one more");
     }
@@ -179,11 +182,11 @@ class WindowDataset final : public Dataset {
   [[noreturn]] void refuse(std::int64_t sample, std::int64_t place, std::size_t i) const {
     const std::string where = "'" + file_.path() + "', sample " + std::to_string(sample) + ": ";
     if (characters_) {
-      throw DataError(where + "the byte " + std::to_string(number(i)) + " at position " + std::to_string(place) +
-                      " isn't in the vocabulary of the training text");
+      throw DataError(where + "the byte " + std::to_string(number(i)) + " at position " +
+                      std::to_string(place) + " isn't in the vocabulary of the training text");
     }
-    throw DataError(where + "the token " + std::to_string(number(i)) + " at position " + std::to_string(place) +
-                    " doesn't fit the model's input of dtype " +
+    throw DataError(where + "the token " + std::to_string(number(i)) + " at position " +
+                    std::to_string(place) + " doesn't fit the model's input of dtype " +
                     std::string(name_of(request_.inputs[fields_.ids].spec.dtype)) + ": check --token-bytes");
   }
 

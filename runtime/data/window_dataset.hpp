@@ -8,9 +8,9 @@
 
 namespace rankine {
 
-/// Language models' data: a long row of ids, cut into consecutive windows of `length` ids, where length is that
-/// of the model's id input. The target of each id is the next one. A last part shorter than length + 1 is left
-/// out.
+/// Language models' data: a long row of ids, cut into consecutive windows of `length` ids, where length is
+/// that of the model's id input. The target of each id is the next one. A last part shorter than length + 1
+/// is left out.
 struct WindowOptions {
   std::vector<std::string> positions;  ///< inputs filled with 0 .. length-1 ("arange")
 };
@@ -19,9 +19,9 @@ struct WindowOptions {
 /// Throws DataError.
 std::string text_vocabulary(const std::string& path);
 
-/// Windows over the characters (bytes) of a text, with the ids of `vocabulary` (validation data has that of the
-/// training text; `read` refuses a character outside of it). Throws DataError, and ConfigError when the request
-/// isn't that of a language model.
+/// Windows over the characters (bytes) of a text, with the ids of `vocabulary` (validation data has that of
+/// the training text; `read` refuses a character outside of it). Throws DataError, and ConfigError when the
+/// request isn't that of a language model.
 std::unique_ptr<Dataset> open_text_dataset(const std::string& path, const std::string& vocabulary,
                                            const DataRequest& request, const WindowOptions& options);
 

@@ -276,9 +276,14 @@ bool is_number(const DatasetInfo& info) {
   return std::find(names.begin(), names.end(), info.dtype) != names.end();
 }
 
+bool has_attribute(hid_t object, const std::string& name) {
+  const Lock lock;
+  return H5Aexists(object, name.c_str()) > 0;
+}
+
 std::optional<std::string> string_attribute(hid_t object, const std::string& name) {
   const Lock lock;
-  if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
+  if (!has_attribute(object, name)) return std::nullopt;
   const std::string what = object_name(object) + ", attribute " + name;
   const Attribute attribute(checked(H5Aopen(object, name.c_str(), H5P_DEFAULT), what));
   const Datatype type(checked(H5Aget_type(attribute.get()), what));
@@ -311,6 +316,18 @@ void read_all(const Dataset& dataset, Tensor out) {
   if (out.elements() == 0) return;
   checked(H5Dread(dataset.get(), memory_type(out.dtype), H5S_ALL, H5S_ALL, H5P_DEFAULT, out.data),
           "can't read " + object_name(dataset.get()));
+}
+
+void read_raw(const Dataset& dataset, std::span<std::byte> out) {
+  const Lock lock;
+  const DatasetInfo info = info_of(dataset);
+  const std::string name = object_name(dataset.get());
+  if (static_cast<std::size_t>(info.shape.elements()) * info.element_bytes != out.size())
+    throw Hdf5Error(name + " has another size than the " + std::to_string(out.size()) + " bytes wanted");
+  if (out.empty()) return;
+  const Datatype type(checked(H5Dget_type(dataset.get()), name));
+  checked(H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, out.data()),
+          "can't read " + name);
 }
 
 void read_rows(const Dataset& dataset, std::int64_t first, Tensor out) {

@@ -58,6 +58,7 @@ DatasetInfo info_of(const Dataset& dataset);
 /// "int8", …, "uint64", "float16", "float32", "float64" or "bool": HDF5 turns it into numbers by itself.
 bool is_number(const DatasetInfo& info);
 
+bool has_attribute(hid_t object, const std::string& name);
 /// A text attribute, of fixed or variable length; nothing when there is none of this name or it isn't text.
 std::optional<std::string> string_attribute(hid_t object, const std::string& name);
 
@@ -65,6 +66,8 @@ std::optional<std::string> string_attribute(hid_t object, const std::string& nam
 hid_t memory_type(DType dtype);
 /// Reads the whole dataset. Its shape must be the tensor's; numbers are converted to the tensor's dtype.
 void read_all(const Dataset& dataset, Tensor out);
+/// Reads the elements as they are stored (for types that HDF5 doesn't know); `out` has all their bytes.
+void read_raw(const Dataset& dataset, std::span<std::byte> out);
 /// Reads rows [first, first + out.shape[0]) of the first dimension.
 void read_rows(const Dataset& dataset, std::int64_t first, Tensor out);
 

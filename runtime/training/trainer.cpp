@@ -247,6 +247,12 @@ Trainer::Trainer(Model& model, Backend& backend, Communicator& data, Optimizer& 
                                        s.validation ? s.largest_pass(s.validation->samples()) : 0);
     s.executor = std::make_unique<Executor>(model, backend, s.losses, std::max<std::int64_t>(most, 1), true);
   });
+  for (const std::int64_t samples : {s.options.batch, s.training->samples() % s.options.batch}) {
+    const StepPlan plan = s.plan(std::min(samples, s.training->samples()));
+    std::vector<Node> nodes;
+    for (const PlannedPass& pass : plan.passes) nodes.push_back(pass.node);
+    optimizer.expect_passes(nodes, plan.shares.leaves);
+  }
   optimizer.attach(model.variables(), s.executor->gradient_uses(), *s.gradients, backend);
 }
 

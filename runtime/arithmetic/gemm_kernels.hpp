@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+
+/// The inner parts of the matrix product, one set of functions an instruction set. Who calls them: gemm.cpp
+/// and the attention kernels.
+namespace rankine {
+
+/// A run of terms of one leaf inside a chunk of packed panels, and how many of the chunk's own partial sums
+/// are folded into it once its chain is done.
+struct LeafPiece {
+  std::int32_t terms = 0;
+  std::int32_t folds = 0;
+};
+
+/// Partial sums of one tile that may wait at once while a chunk is multiplied.
+inline constexpr int k_tile_stack = 8;
+/// Partial sums in memory that the last piece of a chunk may fold.
+inline constexpr int k_max_sources = 40;
+
+/// A matrix whose rows lie `row` elements apart.
+template <class T>
+struct Rows {
+  T* data = nullptr;
+  std::int64_t row = 0;
+};
+
+/// out[rows, columns] = the value of one chunk of leaves: panels of A times panels of B.
+///   acc = chain of each piece (the first goes on from `carry`, the others start at +0);
+///   a piece's folds pop the chunk's own stack, then it is pushed; the last one folds sources[0], [1], ...
+///   (each from the left), then acc = acc + bias, then out = old + acc with `accumulate`, else out = acc.
+template <class T>
+struct PanelProduct {
+  std::int64_t rows = 0, columns = 0, terms = 0;
+  const T* a = nullptr;      ///< packed by pack_a
+  const T* b = nullptr;      ///< packed by pack_b
+  std::int64_t b_panel = 0;  ///< elements between panels of b: tile_columns times the terms packed
+  const LeafPiece* pieces = nullptr;
+  int piece_count = 0;
+  Rows<const T> carry;
+  Rows<const T> sources[k_max_sources];
+  int source_count = 0;
+  const T* bias = nullptr;
+  bool accumulate = false;
+  Rows<T> out;
+};
+
+template <class T>
+struct GemmKernels {
+  int tile_rows = 0, tile_columns = 0;
+  /// Packs op(A)[rows, terms] as panels of tile_rows rows (the last one narrower), each [terms][rows of
+  /// panel]. `transposed`: A is stored [terms, rows].
+  void (*pack_a)(bool transposed, Rows<const T> a, std::int64_t rows, std::int64_t terms,
+                 T* packed) = nullptr;
+  /// Packs op(B)[terms, columns] as panels of tile_columns columns, each [terms][tile_columns], zeros beyond
+  /// the last column. `transposed`: B is stored [columns, terms].
+  void (*pack_b)(bool transposed, Rows<const T> b, std::int64_t terms, std::int64_t columns,
+                 T* packed) = nullptr;
+  void (*multiply)(const PanelProduct<T>& product) = nullptr;
+};
+
+#ifdef RANKINE_ISA
+namespace RANKINE_ISA {
+void fill(GemmKernels<float>& kernels);
+void fill(GemmKernels<double>& kernels);
+}  // namespace RANKINE_ISA
+#endif
+
+}  // namespace rankine

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/arithmetic/attention_kernels.hpp"
+#include "runtime/arithmetic/gemm_kernels.hpp"
+
+namespace rankine {
+
+enum class InstructionSet : std::uint8_t;
+
+/// The kernels for elements of type T that one instruction set has, family by family. A family is a struct of
+/// function pointers in a header of its own; its source is one of `isa_sources`, which the build compiles
+/// once an instruction set, and `fill` puts that set's functions into the struct.
+template <class T>
+struct KernelTable {
+  GemmKernels<T> gemm;
+  AttentionKernels<T> attention;
+};
+
+/// The table of a set that this processor must run (processor_runs). T is float or double.
+template <class T>
+const KernelTable<T>& kernels(InstructionSet set);
+
+bool processor_runs(InstructionSet set);
+/// "portable", "avx2", "avx512".
+std::string_view name_of(InstructionSet set);
+
+#ifdef RANKINE_ISA
+namespace RANKINE_ISA {
+void fill(KernelTable<float>& table);
+void fill(KernelTable<double>& table);
+}  // namespace RANKINE_ISA
+#endif
+
+}  // namespace rankine
