@@ -9,16 +9,7 @@
 namespace rankine {
 namespace {
 
-/// Elements that are clipped, decayed and updated at a time, so that they stay in cache in between.
-constexpr std::int64_t k_block = 8192;
-
 const char* const k_accumulator = "gradient_accumulator";
-
-/// Decoupled weight decay: w -= w * wd * lr.
-template <class T>
-void decay(std::int64_t count, T weight_decay, T learning_rate, T* w) {
-  for (std::int64_t i = 0; i < count; ++i) w[i] -= w[i] * weight_decay * learning_rate;
-}
 
 }  // namespace
 
@@ -60,7 +51,6 @@ void CoordinatedOptimizer::attach(std::span<Variable> variables, std::span<const
   std::vector<Variable*> trainable;
   for (const auto& trained : trained_) trainable.push_back(trained.variable);
   slots_ = SlotMemory(trainable, slot_kinds(), backend);
-  if (settings_.clip.kind != ClipKind::none) scratch_.resize(k_block * sizeof(double));
   allocate_counters();
 }
 
@@ -228,40 +218,18 @@ void CoordinatedOptimizer::accumulate(bool completes) {
 }
 
 void CoordinatedOptimizer::update_weights(const UpdateScalars& scalars) {
-  const double norm = gradient_norm();
-  const std::size_t accumulator = settings_.rule->slots().size();
-  for (std::size_t i = 0; i < trained_.size(); ++i) {
-    VariableClip clip{settings_.clip, norm};
-    if (clip.clip.kind == ClipKind::norm) clip.norm = std::sqrt(trained_[i].squares);
-    update_variable(i, scalars, clip);
-    if (accumulates()) backend_->fill(slots_.at(i, accumulator), 0.0);
-  }
-}
-
-void CoordinatedOptimizer::update_variable(std::size_t index, const UpdateScalars& scalars,
-                                           const VariableClip& clip) {
-  const Variable& variable = *trained_[index].variable;
+  settings_.rule->begin_update(scalars);
+  VariableUpdate update{
+      settings_.rule.get(), scalars.learning_rate, {settings_.clip, gradient_norm()}, settings_.weight_decay};
   const std::size_t kinds = settings_.rule->slots().size();
-  const Tensor& gradient = accumulates() ? slots_.at(index, kinds) : trained_[index].gradient;
-  const std::int64_t count = variable.shape.elements();
-  for (std::int64_t begin = 0; begin < count; begin += k_block) {
-    const auto from = [&](const Tensor& tensor) {
-      return static_cast<std::byte*>(tensor.data) + begin * static_cast<std::int64_t>(size_of(tensor.dtype));
-    };
-    Elements block{
-        variable.dtype, std::min(k_block, count - begin), from(gradient), from(variable.value), {}};
-    for (std::size_t k = 0; k < kinds; ++k) block.slots[k] = from(slots_.at(index, k));
-    if (clip.clip.kind != ClipKind::none) {
-      clip.apply(block.dtype, block.count, block.gradient, scratch_.data());
-      block.gradient = scratch_.data();
-    }
-    if (settings_.weight_decay) {
-      with_floating(block.dtype, [&]<class T>() {
-        decay(block.count, static_cast<T>(*settings_.weight_decay), T{scalars.learning_rate},
-              block.weight_as<T>());
-      });
-    }
-    settings_.rule->update(scalars, block);
+  for (std::size_t i = 0; i < trained_.size(); ++i) {
+    const Trained& trained = trained_[i];
+    if (settings_.clip.kind == ClipKind::norm) update.clip.norm = std::sqrt(trained.squares);
+    const Tensor& gradient = accumulates() ? slots_.at(i, kinds) : trained.gradient;
+    Elements elements{gradient.dtype, gradient.elements(), gradient.data, trained.variable->value.data, {}};
+    for (std::size_t k = 0; k < kinds; ++k) elements.slots[k] = slots_.at(i, k).data;
+    update.apply(elements, scratch_);
+    if (accumulates()) backend_->fill(gradient, 0.0);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "optimizer/rule.hpp"
 #include "optimizer/schedule.hpp"
 #include "optimizer/slot_memory.hpp"
+#include "optimizer/update.hpp"
 #include "runtime/training/optimizer.hpp"
 
 namespace rankine {
@@ -72,7 +73,6 @@ class CoordinatedOptimizer final : public Optimizer {
   bool accumulates() const { return settings_.accumulation_steps > 1; }
   void accumulate(bool completes);
   void update_weights(const UpdateScalars& scalars);
-  void update_variable(std::size_t index, const UpdateScalars& scalars, const VariableClip& clip);
 
   OptimizerSettings settings_;
   OptimizerOptions options_;

@@ -126,8 +126,7 @@ int run(int argc, char** argv, Launch& here) {
   here.verdict->set_deadline(k_verdict_deadline);
   here.deadline = std::make_unique<Deadline>(std::chrono::seconds(seconds), [&](const std::string& test) {
     here.speak();
-    std::cerr << here.world.prefix() << "the test '" << test << "' took more than " << seconds << " s"
-              << std::endl;
+    here.world.report_failure("the test '" + test + "' took more than " + std::to_string(seconds) + " s");
     here.world.abort(static_cast<int>(ExitCode::rank_failed));
   });
   std::int64_t code[] = {session.run()};

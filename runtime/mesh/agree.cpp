@@ -118,7 +118,7 @@ int run_ranks(World& world, const std::function<int()>& body) {
     const Failure shared = choose(*verdict, verdict->all_gather_text(failure->encode()));
     if (world.rank() == 0) {
       std::fflush(stdout);
-      std::fprintf(stderr, "%s\n", shared.text.c_str());
+      std::fprintf(stderr, "rankine: %s\n", shared.text.c_str());
     }
     return shared.code;
   } catch (const CommunicationError&) {

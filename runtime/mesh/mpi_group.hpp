@@ -23,7 +23,7 @@ namespace rankine {
 struct MessageSizes {
   std::size_t longest = std::size_t{1} << 30;  ///< of one MPI message: counts are ints
   std::size_t chunk = 256 * 1024;              ///< of a pipelined tree sum: stays in a core's cache
-  std::size_t direct = 4000;             ///< tree sums up to here are exchanged whole, for latency
+  std::size_t direct = 4000;                   ///< tree sums up to here are exchanged whole, for latency
 };
 
 class MpiGroup;

@@ -11,7 +11,7 @@ namespace {
 using Training = CallArguments::Training;
 
 /// Small configs can unfold to any number of calls: nested models that call nested models.
-constexpr std::size_t k_most_calls = 1'000'000;
+constexpr std::size_t k_most_calls = 100'000;
 
 class DeclarationList : public VariableBuilder {
  public:

@@ -26,18 +26,37 @@ struct Model::State {
 
 namespace {
 
-/// Parses text from a file. Deep nesting is refused, since readers and writers of JSON recurse.
+/// Largest nesting of lists and objects.
+int depth_of(const std::string& json) {
+  int depth = 0;
+  int deepest = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+/// Parses text from a file. Deep nesting is refused first, since readers and writers of JSON recurse.
 template <class Result>
 Result parse(const std::string& text, const std::string& what) {
   constexpr int k_deepest = 500;
   constexpr std::size_t k_longest = std::size_t{1} << 30;
   if (text.size() > k_longest) throw ConfigError(what + " is longer than 1 GiB");
+  if (depth_of(text) > k_deepest)
+    throw ConfigError(what + " is nested deeper than " + std::to_string(k_deepest) + " levels");
   try {
-    return Result::parse(text, [&](int depth, typename Result::parse_event_t, Result&) {
-      if (depth > k_deepest)
-        throw ConfigError(what + " is nested deeper than " + std::to_string(k_deepest) + " levels");
-      return true;
-    });
+    return Result::parse(text);
   } catch (const typename Result::exception& error) {
     throw ConfigError(what + " isn't valid JSON: " + error.what());
   }

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "runtime/error.hpp"
 #include "runtime/model/model.hpp"
@@ -274,10 +275,66 @@ TEST_CASE("hostile configs are refused in bounded time and memory", "[model][ref
     CHECK_THAT(refusal(config), Contains("calls of layers"));
   }
   SECTION("a chain longer than the stack") {
-    std::vector<json> chain = {dense("l0", "x")};
-    for (int i = 1; i < 20000; ++i)
-      chain.push_back(layer("Activation", ("l" + std::to_string(i)).c_str(), {{"activation", "relu"}},
-                            json::array({tensor(("l" + std::to_string(i - 1)).c_str())})));
-    CHECK(Model::from_config(model(chain).dump()).graph().calls.size() == 20000);
+    std::string chain =
+        R"({"class_name": "Sequential", "config": {"name": "s", "build_input_shape": [null, 4], "layers": [)";
+    constexpr int k_layers = 40000;
+    for (int i = 0; i < k_layers; ++i)
+      chain += (i == 0 ? "" : ", ") +
+               std::string(R"({"class_name": "Activation", "config": {"activation": "relu", "name": ")") +
+               std::to_string(i) + "\"}}";
+    CHECK(Model::from_config(chain + "]}}").graph().calls.size() == k_layers);
   }
+}
+
+TEST_CASE("whatever is changed in a config, it is read or refused in words", "[model][refusals]") {
+  std::mt19937_64 random(1);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  const std::vector<json> replacements = {nullptr,
+                                          true,
+                                          -1,
+                                          0,
+                                          1LL << 62,
+                                          1.5,
+                                          "",
+                                          "x",
+                                          json::array(),
+                                          json::object(),
+                                          json::array({nullptr}),
+                                          json::array({"x", 0, 0})};
+  // One random place in a value, by a random walk.
+  const auto mutate = [&](json& root) {
+    json* at = &root;
+    while (at->is_structured() && !at->empty() && below(8) != 0) {
+      auto next = at->begin();
+      std::advance(next, static_cast<std::ptrdiff_t>(below(at->size())));
+      at = &*next;
+    }
+    if (at->is_structured() && !at->empty() && below(2) == 0) {
+      auto gone = at->begin();
+      std::advance(gone, static_cast<std::ptrdiff_t>(below(at->size())));
+      at->erase(gone);
+    } else {
+      *at = replacements[below(replacements.size())];
+    }
+  };
+  int refused = 0;
+  int read = 0;
+  for (const char* fixture : {"nested", "tiny_gpt", "two_outputs", "mlp_sgd", "einsum"}) {
+    const json original = golden_json(std::string(fixture) + "/model.json");
+    for (int round = 0; round < 300; ++round) {
+      json config = original;
+      for (std::size_t i = 0; i <= below(2); ++i) mutate(config["config"]);
+      const std::string text = config.dump();
+      CAPTURE(fixture, round);
+      try {
+        (void)Model::from_config(text);
+        ++read;
+      } catch (const ConfigError& error) {
+        ++refused;
+        REQUIRE_FALSE(std::string(error.what()).empty());
+      }
+    }
+  }
+  CHECK(refused > 100);
+  CHECK(read > 100);
 }

@@ -8,6 +8,7 @@
 #include "optimizer/near_match.hpp"
 #include "runtime/error.hpp"
 #include "runtime/mesh/agree.hpp"
+#include "runtime/mesh/launch_info.hpp"
 #include "tools/rankine/command.hpp"
 #include "tools/rankine/settings.hpp"
 
@@ -98,6 +99,7 @@ int run_alone(const Command& command, const std::vector<std::string>& arguments)
 
 int run_on_ranks(const Command* command, const std::vector<std::string>& arguments, World& world) {
   return run_ranks(world, [&] {
+    check_launch(read_launch_info(), world.size());
     if (command == nullptr) refuse_command(arguments.front());
     command->on_ranks(world, Arguments(arguments).subspan(1));
     return static_cast<int>(ExitCode::done);
