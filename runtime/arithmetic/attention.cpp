@@ -8,6 +8,9 @@
 namespace rankine {
 namespace {
 
+/// Rows of A that are packed at once: a block of queries, or as many keys.
+constexpr std::int64_t k_block_rows = 128;
+
 std::int64_t round_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b * b;
 }

@@ -6,7 +6,15 @@
 namespace rankine {
 namespace {
 
-constexpr std::int64_t k_block_columns = 2048;
+// Blocks, measured on shapes of a GPT; they don't change bits. Rows of a packed block of A are few, so that
+// the rows of C which a block touches stay in the TLB.
+constexpr std::int64_t k_block_rows = 56;
+// Columns of a packed block of B: wide where A passes, narrow enough for the second-level cache where B
+// passes.
+constexpr std::int64_t k_block_columns = 1024;
+constexpr std::int64_t k_passing_columns = 128;
+// Rows up to which all of A is packed at once.
+constexpr std::int64_t k_few_rows = 256;
 /// Multiply-adds below which waking threads costs more than it saves.
 constexpr std::int64_t k_worth_sharing = std::int64_t{1} << 18;
 
@@ -22,6 +30,28 @@ std::int64_t even_block(std::int64_t n, std::int64_t most, std::int64_t tile) {
   return round_up(std::max<std::int64_t>(1, ceil_divide(n, blocks)), tile);
 }
 
+/// `range` in blocks of `size`; the last may be short.
+class Blocks {
+ public:
+  class Iterator {
+   public:
+    Iterator(std::int64_t at, std::int64_t end, std::int64_t size) : at_(at), end_(end), size_(size) {}
+    Range operator*() const { return {at_, std::min(end_, at_ + size_)}; }
+    void operator++() { at_ = std::min(end_, at_ + size_); }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+   private:
+    std::int64_t at_, end_, size_;
+  };
+  Blocks(Range range, std::int64_t size) : range_(range), size_(size) {}
+  Iterator begin() const { return {range_.begin, range_.end, size_}; }
+  Iterator end() const { return {range_.end, range_.end, size_}; }
+
+ private:
+  Range range_;
+  std::int64_t size_;
+};
+
 /// One part of C, worked off by one thread.
 template <class T>
 class Part {
@@ -29,47 +59,73 @@ class Part {
   Part(const GemmKernels<T>& kernels, const Gemm& product, const ChunkPlan& plan, GemmWorkspace::Area& area)
       : kernels_(kernels), g_(product), plan_(plan), area_(area) {}
 
+  /// With few rows all of A is packed once a chunk and B passes through the second-level cache; otherwise B
+  /// is packed in wide blocks and A passes through.
   void multiply(Range rows, Range columns) {
-    const std::int64_t columns_block = even_block(columns.size(), k_block_columns, kernels_.tile_columns);
-    for (std::int64_t j = columns.begin; j < columns.end; j += columns_block) {
-      const Range block{j, std::min(columns.end, j + columns_block)};
-      take_memory(rows, block);
-      for (const Chunk& chunk : plan_.chunks()) multiply_chunk(chunk, rows, block);
+    const bool few_rows = rows.size() <= k_few_rows;
+    const std::int64_t rows_block =
+        few_rows ? rows.size() : even_block(rows.size(), k_block_rows, kernels_.tile_rows);
+    const std::int64_t columns_block =
+        even_block(columns.size(), few_rows ? k_passing_columns : k_block_columns, kernels_.tile_columns);
+    std::int64_t terms = 0;
+    for (const Chunk& chunk : plan_.chunks()) terms = std::max(terms, chunk.terms.size());
+    a_ = area_.a.get<T>(static_cast<std::size_t>(rows_block * terms));
+    b_ = area_.b.get<T>(static_cast<std::size_t>(columns_block * terms));
+    for (const Range wide : Blocks(columns, few_rows ? columns.size() : columns_block)) {
+      take_slots(rows, wide);
+      for (const Chunk& chunk : plan_.chunks()) {
+        if (few_rows) pack_a(chunk, rows);
+        for (const Range block : Blocks(wide, columns_block)) {
+          pack_b(chunk, block);
+          for (const Range part : Blocks(rows, rows_block)) {
+            if (!few_rows) pack_a(chunk, part);
+            multiply_packed(chunk, part, block);
+          }
+        }
+      }
     }
   }
 
  private:
-  void take_memory(Range rows, Range columns) {
-    std::int64_t terms = 0;
-    for (const Chunk& chunk : plan_.chunks()) terms = std::max(terms, chunk.terms.size());
-    rows_block_ =
-        even_block(rows.size(), std::max<std::int64_t>(k_block_rows, kernels_.tile_rows), kernels_.tile_rows);
-    a_ = area_.a.get<T>(static_cast<std::size_t>(rows_block_ * terms));
-    b_ = area_.b.get<T>(static_cast<std::size_t>(round_up(columns.size(), kernels_.tile_columns) * terms));
-    slot_size_ = rows.size() * columns.size();
-    // C itself is slot 0, unless its old elements are still needed.
-    const int slots = plan_.slots() - 1 + (needs_slot_0() ? 1 : 0);
-    slots_ = area_.slots.get<T>(static_cast<std::size_t>(slot_size_ * slots));
-    first_slot_ = needs_slot_0() ? 0 : 1;
+  /// C itself is slot 0, unless its old elements are still needed.
+  void take_slots(Range rows, Range columns) {
+    first_slot_ = g_.accumulate && plan_.chunks().size() > 1 ? 0 : 1;
+    slot_rows_ = rows;
+    slot_columns_ = columns;
+    slots_ = area_.slots.get<T>(
+        static_cast<std::size_t>(rows.size() * columns.size() * (plan_.slots() - first_slot_)));
   }
-  bool needs_slot_0() const { return g_.accumulate && plan_.chunks().size() > 1; }
-
-  /// Slot `index` of the block whose first element is C[rows.begin, columns.begin].
-  Rows<T> slot(int index, Range rows, Range columns) const {
-    if (index < first_slot_) return c(rows, columns);
-    return {slots_ + (index - first_slot_) * slot_size_, columns.size()};
+  /// Slot `index` from element [row, column] of C on.
+  Rows<T> slot(int index, std::int64_t row, std::int64_t column) const {
+    if (index < first_slot_) return c(row, column);
+    const std::int64_t width = slot_columns_.size();
+    const std::int64_t first_row = (index - first_slot_) * slot_rows_.size() + row - slot_rows_.begin;
+    return {slots_ + first_row * width + column - slot_columns_.begin, width};
   }
-  Rows<T> c(Range rows, Range columns) const {
-    return {static_cast<T*>(g_.c) + rows.begin * g_.ldc + columns.begin, g_.ldc};
-  }
-  Rows<const T> operand(const void* data, std::int64_t ld, bool transposed, std::int64_t row,
-                        std::int64_t column) const {
-    return {static_cast<const T*>(data) + (transposed ? column * ld + row : row * ld + column), ld};
+  Rows<T> c(std::int64_t row, std::int64_t column) const {
+    return {static_cast<T*>(g_.c) + row * g_.ldc + column, g_.ldc};
   }
 
-  void multiply_chunk(const Chunk& chunk, Range rows, Range columns) {
+  void pack_a(const Chunk& chunk, Range rows) {
+    const std::int64_t k = chunk.terms.begin;
+    const T* from =
+        static_cast<const T*>(g_.a) + (g_.transpose_a ? k * g_.lda + rows.begin : rows.begin * g_.lda + k);
+    kernels_.pack_a(g_.transpose_a, {from, g_.lda}, rows.size(), chunk.terms.size(), a_);
+  }
+  void pack_b(const Chunk& chunk, Range columns) {
+    const std::int64_t k = chunk.terms.begin;
+    const T* from = static_cast<const T*>(g_.b) +
+                    (g_.transpose_b ? columns.begin * g_.ldb + k : k * g_.ldb + columns.begin);
+    kernels_.pack_b(g_.transpose_b, {from, g_.ldb}, chunk.terms.size(), columns.size(), b_);
+  }
+  void multiply_packed(const Chunk& chunk, Range rows, Range columns) {
     const bool last = &chunk == &plan_.chunks().back();
+    const auto source = [&](int index) {
+      const Rows<T> rest = slot(index, rows.begin, columns.begin);
+      return Rows<const T>{rest.data, rest.row};
+    };
     PanelProduct<T> p;
+    p.rows = rows.size();
     p.columns = columns.size();
     p.terms = chunk.terms.size();
     p.a = a_;
@@ -77,35 +133,21 @@ class Part {
     p.b_panel = kernels_.tile_columns * p.terms;
     p.pieces = plan_.pieces(chunk).data();
     p.piece_count = chunk.pieces;
+    if (chunk.continues) p.carry = source(chunk.store + chunk.folds);
     p.source_count = chunk.folds;
+    for (int f = 0; f < chunk.folds; ++f) p.sources[f] = source(chunk.store + chunk.folds - 1 - f);
     if (last && g_.bias != nullptr) p.bias = static_cast<const T*>(g_.bias) + columns.begin;
     p.accumulate = last && g_.accumulate;
-    kernels_.pack_b(g_.transpose_b, operand(g_.b, g_.ldb, g_.transpose_b, chunk.terms.begin, columns.begin),
-                    p.terms, p.columns, b_);
-    for (std::int64_t i = rows.begin; i < rows.end; i += rows_block_) {
-      p.rows = std::min(rows_block_, rows.end - i);
-      kernels_.pack_a(g_.transpose_a, operand(g_.a, g_.lda, g_.transpose_a, i, chunk.terms.begin), p.rows,
-                      p.terms, a_);
-      const auto at = [&](Rows<T> block) {
-        return Rows<T>{block.data + (i - rows.begin) * block.row, block.row};
-      };
-      const auto source = [&](int index) {
-        const Rows<T> block = at(slot(index, rows, columns));
-        return Rows<const T>{block.data, block.row};
-      };
-      if (chunk.continues) p.carry = source(chunk.store + chunk.folds);
-      for (int f = 0; f < chunk.folds; ++f) p.sources[f] = source(chunk.store + chunk.folds - 1 - f);
-      p.out = at(last ? c(rows, columns) : slot(chunk.store, rows, columns));
-      kernels_.multiply(p);
-    }
+    p.out = last ? c(rows.begin, columns.begin) : slot(chunk.store, rows.begin, columns.begin);
+    kernels_.multiply(p);
   }
 
   const GemmKernels<T>& kernels_;
   const Gemm& g_;
   const ChunkPlan& plan_;
   GemmWorkspace::Area& area_;
-  std::int64_t rows_block_ = 0, slot_size_ = 0;
   T *a_ = nullptr, *b_ = nullptr, *slots_ = nullptr;
+  Range slot_rows_, slot_columns_;
   int first_slot_ = 0;
 };
 

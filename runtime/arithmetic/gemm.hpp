@@ -11,11 +11,10 @@
 
 namespace rankine {
 
-/// Terms of a chunk and rows of a packed block of A, which stays in the second-level cache. They don't change
-/// bits.
+/// Terms of a chunk, at most: enough that reading and writing C between chunks costs little. It doesn't
+/// change bits.
 template <class T>
 inline constexpr std::int64_t k_block_terms = 4096 / static_cast<std::int64_t>(sizeof(T));
-inline constexpr std::int64_t k_block_rows = 112;
 
 /// Scratch memory of matrix products: packed panels and waiting partial sums, an area a thread. It grows to
 /// what the largest product needs; after that a product allocates nothing. For one product at a time.

@@ -87,6 +87,31 @@ struct Place {
   }
 };
 
+// The next tile of C comes from memory while the chains of this one run, or its stores would wait for their
+// lines: one line every few terms, since many at once would keep the panels' lines waiting.
+constexpr int k_prefetch_every = 8;
+template <class T>
+class Prefetch {
+ public:
+  RANKINE_INLINE Prefetch(Rows<T> out, const T* next)
+      : row_(reinterpret_cast<const char*>(next)), stride_(out.row * static_cast<std::int64_t>(sizeof(T))) {}
+  RANKINE_INLINE void next() {
+    if (rows_ == 0) return;
+    __builtin_prefetch(row_ + at_, 1, 3);
+    at_ += k_line;
+    if (at_ < k_tile_columns<T> * static_cast<int>(sizeof(T))) return;
+    at_ = 0;
+    row_ += stride_;
+    --rows_;
+  }
+
+ private:
+  static constexpr int k_line = 64;
+  const char* row_;
+  std::int64_t stride_;
+  int rows_ = Tile<T>::rows, at_ = 0;
+};
+
 template <class T, int rows, int vectors, bool partial>
 RANKINE_INLINE void finish(const PanelProduct<T>& p, Place<partial> place,
                            Accumulators<T, rows, vectors>& acc) {
@@ -109,16 +134,11 @@ RANKINE_INLINE void finish(const PanelProduct<T>& p, Place<partial> place,
 
 template <class T, int rows, int vectors, bool partial>
 void tile(const PanelProduct<T>& p, std::int64_t row, std::int64_t column, int columns, const T* a,
-          const T* b) {
+          const T* b, const T* next) {
   const Place<partial> place{row, column, columns - (vectors - 1) * k_lanes};
   Accumulators<T, rows, vectors> acc;
+  Prefetch<T> prefetch(p.out, next);
   alignas(64) T stack[k_tile_stack][rows * vectors * k_lanes];
-  // The tile of C comes from memory while the chains run; without this a store waits for its line.
-  acc.each([&](Vec<T>&, int i, int j) {
-    for (int byte = 0; byte < static_cast<int>(sizeof(T)) * k_lanes; byte += 64) {
-      __builtin_prefetch(reinterpret_cast<const char*>(place.at(p.out, i, j)) + byte, 1, 3);
-    }
-  });
   acc.each([](Vec<T>& x, int, int) { x = Vec<T>::zero(); });
   if (p.carry.data != nullptr) {
     acc.each([&](Vec<T>& x, int i, int j) { x = place.template load<vectors>(place.at(p.carry, i, j), j); });
@@ -126,9 +146,13 @@ void tile(const PanelProduct<T>& p, std::int64_t row, std::int64_t column, int c
   int depth = 0;
   for (int n = 0; n < p.piece_count; ++n) {
     const LeafPiece piece = p.pieces[n];
-    acc.chain(a, b, piece.terms);
-    a += static_cast<std::int64_t>(piece.terms) * rows;
-    b += static_cast<std::int64_t>(piece.terms) * k_tile_columns<T>;
+    for (std::int32_t left = piece.terms; left > 0; left -= k_prefetch_every) {
+      const int terms = left < k_prefetch_every ? left : k_prefetch_every;
+      acc.chain(a, b, terms);
+      a += terms * rows;
+      b += terms * k_tile_columns<T>;
+      prefetch.next();
+    }
     for (int fold = 0; fold < piece.folds; ++fold) {
       const T* top = stack[--depth];
       acc.each([&](Vec<T>& x, int i, int j) { x = Vec<T>::load(top + (i * vectors + j) * k_lanes) + x; });
@@ -144,7 +168,8 @@ void tile(const PanelProduct<T>& p, std::int64_t row, std::int64_t column, int c
 
 // Tiles with fewer rows or vectors than the full one: one function each, chosen by number.
 template <class T>
-using TileFunction = void (*)(const PanelProduct<T>&, std::int64_t, std::int64_t, int, const T*, const T*);
+using TileFunction = void (*)(const PanelProduct<T>&, std::int64_t, std::int64_t, int, const T*, const T*,
+                              const T*);
 
 template <class T, int rows>
 RANKINE_INLINE TileFunction<T> tile_function(int wanted_rows, int columns) {
@@ -168,13 +193,17 @@ void multiply(const PanelProduct<T>& p) {
     const int columns = columns_left < k_tile_columns<T> ? static_cast<int>(columns_left) : k_tile_columns<T>;
     const TileFunction<T> full = tile_function<T, tile_rows>(tile_rows, columns);
     const T* a = p.a;
-    std::int64_t row = 0;
-    for (; row + tile_rows <= p.rows; row += tile_rows) {
-      full(p, row, column, columns, a, b);
+    for (std::int64_t row = 0; row < p.rows; row += tile_rows) {
+      const std::int64_t rows_left = p.rows - row;
+      const T* next = rows_left > tile_rows ? p.out.data + (row + tile_rows) * p.out.row + column
+                                            : p.out.data + column + k_tile_columns<T>;
+      if (rows_left >= tile_rows) {
+        full(p, row, column, columns, a, b, next);
+      } else {
+        tile_function<T, tile_rows>(static_cast<int>(rows_left), columns)(p, row, column, columns, a, b,
+                                                                          next);
+      }
       a += tile_rows * p.terms;
-    }
-    if (row < p.rows) {
-      tile_function<T, tile_rows>(static_cast<int>(p.rows - row), columns)(p, row, column, columns, a, b);
     }
     b += p.b_panel;
   }
@@ -208,7 +237,7 @@ void pack_across(Rows<const T> from, int count, std::int64_t terms, int width, i
 // panels, so that rows come from memory in long pieces. Columns [n, width) of a panel get zeros with `pad`.
 template <class T, int width>
 void pack_along(Rows<const T> from, std::int64_t terms, std::int64_t columns, bool pad, T* packed) {
-  constexpr int k_run = 8;
+  constexpr int k_run = 8, k_ahead = 4;
   constexpr int vectors = (width + k_lanes - 1) / k_lanes;
   constexpr int last = width - (vectors - 1) * k_lanes;
   const std::int64_t full = columns / width;
@@ -220,6 +249,7 @@ void pack_along(Rows<const T> from, std::int64_t terms, std::int64_t columns, bo
       for (int q = 0; q < run; ++q) {
         RANKINE_UNROLL for (int j = 0; j < vectors; ++j) {
           const T* p = row + q * width + j * k_lanes;
+          __builtin_prefetch(p + k_ahead * from.row);
           T* t = to + q * width * terms + j * k_lanes;
           if (j == vectors - 1 && last < k_lanes) {
             Vec<T>::load(p, last).store(t, last);

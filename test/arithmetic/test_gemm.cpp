@@ -121,6 +121,10 @@ TEST_CASE("gemm cuts columns and rows into blocks without changing bits", "[gemm
     Case<float> tall(random, 700, 3, Leaves::of(40, 8), Family::normal, 1, form);
     check(tall, one, workspace);
     check(tall, two, workspace);
+    Case<float> many_rows(random, 600, 20, Leaves::of(4100, 64), Family::normal, 1, form);
+    check(many_rows, one, workspace);
+    Case<float> many_columns(random, 20, 300, Leaves::of(4100, 64), Family::normal, 1, form | 4U);
+    check(many_columns, two, workspace);
   }
 }
 

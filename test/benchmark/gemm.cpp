@@ -57,36 +57,39 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-std::vector<float> random_matrix(std::int64_t elements) {
+/// Aligned as a backend's tensors are.
+float* random_matrix(AlignedBuffer& memory, std::int64_t elements) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
-  std::vector<float> v(static_cast<std::size_t>(elements));
-  for (float& x : v) x = normal(random);
-  return v;
+  float* data = memory.get<float>(static_cast<std::size_t>(elements));
+  for (std::int64_t i = 0; i < elements; ++i) data[i] = normal(random);
+  return data;
 }
 
 /// Prints one line and returns our speed over the library's.
 double compare(const Product& shape, ThreadPool& pool, GemmWorkspace& workspace, int rounds) {
-  const auto a = random_matrix(shape.m * shape.k), b = random_matrix(shape.k * shape.n);
-  std::vector<float> c(static_cast<std::size_t>(shape.m * shape.n));
+  AlignedBuffer memory[3];
+  const float* a = random_matrix(memory[0], shape.m * shape.k);
+  const float* b = random_matrix(memory[1], shape.k * shape.n);
+  float* c = random_matrix(memory[2], shape.m * shape.n);
   Gemm g;
   g.transpose_a = shape.transpose_a;
   g.transpose_b = shape.transpose_b;
   g.m = shape.m;
   g.n = shape.n;
   g.k = shape.k;
-  g.a = a.data();
+  g.a = a;
   g.lda = shape.transpose_a ? shape.m : shape.k;
-  g.b = b.data();
+  g.b = b;
   g.ldb = shape.transpose_b ? shape.k : shape.n;
-  g.c = c.data();
+  g.c = c;
   g.ldc = shape.n;
   g.k_leaves = shape.leaves;
   const auto& table = kernels<float>(best_instruction_set());
   const auto ours = [&] { gemm(table, g, pool, workspace); };
   const auto library = [&] {
-    dnnl_sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', g.m, g.n, g.k, 1.0F, a.data(),
-               g.lda, b.data(), g.ldb, 0.0F, c.data(), g.ldc);
+    dnnl_sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', g.m, g.n, g.k, 1.0F, a, g.lda, b,
+               g.ldb, 0.0F, c, g.ldc);
   };
   const clockid_t clock = pool.threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
   const double flops = 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
