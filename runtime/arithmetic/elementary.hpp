@@ -2,7 +2,7 @@
 
 // exp, log, tanh, erf and what is made of them, sixteen lanes at once. Everything is built from operations
 // that IEEE 754 fixes, so the bits are the same on every instruction set. Measured over all floats (test
-// "[elementary]"): exp, log, erf, tanh within 1.1 ulp, the others within a few; NaN stays NaN. The
+// "[elementary]"): exp, log and erf within 1.1 ulp, the others within a few; NaN stays NaN. The
 // polynomials come from tools/derive-polynomials.
 
 #include "runtime/arithmetic/polynomials.hpp"

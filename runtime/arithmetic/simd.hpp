@@ -263,13 +263,13 @@ RANKINE_INLINE void transpose(Vec<T> (&rows)[k_lanes]) {
 }
 
 /// Exact.
-RANKINE_FUNCTION Vec<double> widen(Vec<float> a) {
+RANKINE_INLINE Vec<double> widen(Vec<float> a) {
   Vec<double> out;
   _Pragma("GCC unroll 16") for (int i = 0; i < k_registers<double>; ++i) out.r[i] = widen_register(a.r, i);
   return out;
 }
 /// Rounded to nearest.
-RANKINE_FUNCTION Vec<float> narrow(Vec<double> a) {
+RANKINE_INLINE Vec<float> narrow(Vec<double> a) {
   Vec<float> out;
   _Pragma("GCC unroll 16") for (int i = 0; i < k_registers<float>; ++i) out.r[i] = narrow_registers(a.r, i);
   return out;
