@@ -9,7 +9,7 @@
 #include <optional>
 #include <sstream>
 
-#include "optimizer/near_match.hpp"
+#include "runtime/model/config_reader.hpp"
 #include "runtime/error.hpp"
 #include "tools/rankine/job_file.hpp"
 
@@ -106,7 +106,7 @@ bool is_switch(const Setting& row) {
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> known,
                          const std::string& before) {
-  const std::string near = near_match(word, known);
+  const std::string near = nearest_word(word, known);
   return near.empty() ? "." : "; did you mean " + before + near + "?";
 }
 
