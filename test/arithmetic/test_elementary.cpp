@@ -37,7 +37,7 @@ std::vector<Subject<T>> subjects() {
       {"sigmoid", &K::sigmoid, [](W x) { return 1 / (1 + std::exp(-x)); }, 2.6, 3.0, -k_inf, k_inf},
       {"softplus", &K::softplus, [](W x) { return std::fmax(x, W(0)) + std::log1p(std::exp(-std::fabs(x))); },
        2.5, 3.0, -k_inf, k_inf},
-      {"erf", &K::erf, [](W x) { return std::erf(x); }, 1.1, 1.5, -k_inf, k_inf},
+      {"erf", &K::erf, [](W x) { return std::erf(x); }, 1.5, 2.0, -k_inf, k_inf},
       {"normal_below", &K::normal_below, [](W x) { return std::erfc(-x * k_sqrt_half) / 2; }, 7.0, 9.0,
        -k_inf, k_inf},
       {"normal_bell", &K::normal_bell, [](W x) { return std::exp(-x * x / 2); }, 2.1, 2.5, -k_inf, k_inf}};
