@@ -2,11 +2,24 @@
 
 // exp, log, tanh, erf and what is made of them, sixteen lanes at once. Everything is built from operations
 // that IEEE 754 fixes, so the bits are the same on every instruction set. Measured over all floats (test
-// "[elementary]"): exp, log, erf, tanh within 1.1 ulp, the others within a few; NaN stays NaN. The
+// "[elementary]"): exp, log and erf within 1.1 ulp, the others within a few; NaN stays NaN. The
 // polynomials come from tools/derive-polynomials.
 
 #include "runtime/arithmetic/polynomials.hpp"
 #include "runtime/arithmetic/simd.hpp"
+
+// A call costs little next to what these compute, and copies of them in every kernel cost minutes of
+// compiling; only where a vector is one register, passed as such, are they inline.
+#if defined(__AVX512F__)
+#define RANKINE_ELEMENTARY RANKINE_INLINE
+#else
+#define RANKINE_ELEMENTARY [[gnu::noinline]]
+#endif
+#if defined(__AVX2__)
+#define RANKINE_UNROLL_TERMS _Pragma("GCC unroll 32")
+#else
+#define RANKINE_UNROLL_TERMS _Pragma("GCC unroll 1")
+#endif
 
 namespace rankine::RANKINE_ISA {
 
@@ -41,11 +54,19 @@ RANKINE_INLINE Vec<T> all(T x) {
   return Vec<T>::set1(x);
 }
 
+/// What a function of one number gave.
+template <class T>
+RANKINE_INLINE T first_lane(Vec<T> v) {
+  T lanes[k_lanes];
+  v.store(lanes);
+  return lanes[0];
+}
+
 /// Coefficients lowest first, by Horner's scheme, fused.
 template <class T, int count>
 RANKINE_INLINE Vec<T> polynomial(const T (&coefficients)[count], Vec<T> x) {
   auto acc = all(coefficients[count - 1]);
-  _Pragma("GCC unroll 32") for (int i = count - 2; i >= 0; --i) acc = fma(acc, x, all(coefficients[i]));
+  RANKINE_UNROLL_TERMS for (int i = count - 2; i >= 0; --i) acc = fma(acc, x, all(coefficients[i]));
   return acc;
 }
 
@@ -56,7 +77,7 @@ struct SplitExponential {
   Vec<T> rest;
 };
 template <class T>
-RANKINE_INLINE SplitExponential<T> split_exponential(Vec<T> x) {
+RANKINE_FUNCTION SplitExponential<T> split_exponential(Vec<T> x) {
   using L = Limits<T>;
   const auto power = round_to_int(x * all(L::log2_e));
   const auto r = fnma(power, all(L::ln2_low), fnma(power, all(L::ln2_high), x));
@@ -64,7 +85,7 @@ RANKINE_INLINE SplitExponential<T> split_exponential(Vec<T> x) {
 }
 
 template <class T>
-RANKINE_INLINE Vec<T> exp(Vec<T> x) {
+RANKINE_ELEMENTARY Vec<T> exp(Vec<T> x) {
   using L = Limits<T>;
   // `min` and `max` return their second argument when it is NaN.
   const auto split = split_exponential(max(all(L::exp_low), min(all(L::exp_high), x)));
@@ -76,7 +97,7 @@ RANKINE_INLINE Vec<T> exp(Vec<T> x) {
 
 /// e^x - 1.
 template <class T>
-RANKINE_INLINE Vec<T> expm1(Vec<T> x) {
+RANKINE_ELEMENTARY Vec<T> expm1(Vec<T> x) {
   using L = Limits<T>;
   const auto split = split_exponential(max(all(L::expm1_low), min(all(L::exp_high), x)));
   // Half of it first: 2^power itself may overflow.
@@ -88,7 +109,7 @@ RANKINE_INLINE Vec<T> expm1(Vec<T> x) {
 
 /// log(1 + f) + k ln 2 for 1 + f in [sqrt(1/2), sqrt(2)].
 template <class T>
-RANKINE_INLINE Vec<T> log_of_parts(Vec<T> f, Vec<T> k) {
+RANKINE_ELEMENTARY Vec<T> log_of_parts(Vec<T> f, Vec<T> k) {
   using L = Limits<T>;
   const auto s = f / (all(T(2)) + f);
   const auto z = s * s;
@@ -98,7 +119,7 @@ RANKINE_INLINE Vec<T> log_of_parts(Vec<T> f, Vec<T> k) {
 }
 
 template <class T>
-RANKINE_INLINE Vec<T> log(Vec<T> x) {
+RANKINE_ELEMENTARY Vec<T> log(Vec<T> x) {
   using L = Limits<T>;
   using Int = IntVec<T>;
   const auto denormal = x < all(L::min_normal);
@@ -116,7 +137,7 @@ RANKINE_INLINE Vec<T> log(Vec<T> x) {
 
 /// log(1 + t) for t in [0, 1].
 template <class T>
-RANKINE_INLINE Vec<T> log1p_of_unit(Vec<T> t) {
+RANKINE_ELEMENTARY Vec<T> log1p_of_unit(Vec<T> t) {
   const auto large = t > all(T(0.41421356237309504880));
   const auto f = select(large, (t - all(T(1))) * all(T(0.5)), t);
   return log_of_parts(f, select(large, all(T(1)), all(T(0))));
@@ -124,19 +145,19 @@ RANKINE_INLINE Vec<T> log1p_of_unit(Vec<T> t) {
 
 /// log(1 + e^x).
 template <class T>
-RANKINE_INLINE Vec<T> softplus(Vec<T> x) {
+RANKINE_ELEMENTARY Vec<T> softplus(Vec<T> x) {
   return max(x, all(T(0))) + log1p_of_unit(exp(-abs(x)));
 }
 
 /// 1 / (1 + e^-x), with gradual underflow.
 template <class T>
-RANKINE_INLINE Vec<T> sigmoid(Vec<T> x) {
+RANKINE_ELEMENTARY Vec<T> sigmoid(Vec<T> x) {
   const auto e = exp(-abs(x));
   return select(x < all(T(0)), e, all(T(1))) / (all(T(1)) + e);
 }
 
 template <class T>
-RANKINE_INLINE Vec<T> tanh(Vec<T> x) {
+RANKINE_ELEMENTARY Vec<T> tanh(Vec<T> x) {
   const auto size = abs(x);
   const auto z = x * x;
   const auto small = fma(x * z, polynomial(Polynomials<T>::tanh, z), x);
@@ -146,7 +167,7 @@ RANKINE_INLINE Vec<T> tanh(Vec<T> x) {
 
 /// erfc(t) / exp(-t^2) for t >= 0.
 template <class T>
-RANKINE_INLINE Vec<T> scaled_erfc(Vec<T> t) {
+RANKINE_FUNCTION Vec<T> scaled_erfc(Vec<T> t) {
   const auto v = all(T(1)) / (all(T(2.75)) + t);
   return v * polynomial(Polynomials<T>::erfc, fma(all(T(5.5)), v, all(T(-1))));
 }
@@ -160,7 +181,7 @@ RANKINE_INLINE Vec<T> exp_of_negative_product(Vec<T> a, Vec<T> b) {
 }
 
 template <class T>
-RANKINE_INLINE Vec<T> erf(Vec<T> x) {
+RANKINE_ELEMENTARY Vec<T> erf(Vec<T> x) {
   const auto size = abs(x);
   const auto small = fma(x, polynomial(Polynomials<T>::erf, x * x), x);
   const auto t = min(all(Limits<T>::tail_end), size);
@@ -175,7 +196,7 @@ struct Normal {
   Vec<T> below, bell;
 };
 template <class T>
-RANKINE_INLINE Normal<T> normal_distribution(Vec<T> x) {
+RANKINE_ELEMENTARY Normal<T> normal_distribution(Vec<T> x) {
   constexpr T k_sqrt_half = T(0.70710678118654752440);
   const auto size = min(all(Limits<T>::tail_end), abs(x));
   const auto half = all(T(0.5)) * size;

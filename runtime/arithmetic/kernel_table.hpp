@@ -3,8 +3,15 @@
 #include <cstdint>
 #include <string_view>
 
+#include "runtime/arithmetic/activation_kernels.hpp"
 #include "runtime/arithmetic/attention_kernels.hpp"
+#include "runtime/arithmetic/column_kernels.hpp"
+#include "runtime/arithmetic/elementary_kernels.hpp"
+#include "runtime/arithmetic/elementwise_kernels.hpp"
 #include "runtime/arithmetic/gemm_kernels.hpp"
+#include "runtime/arithmetic/loss_kernels.hpp"
+#include "runtime/arithmetic/norm_kernels.hpp"
+#include "runtime/arithmetic/row_kernels.hpp"
 
 namespace rankine {
 
@@ -17,6 +24,13 @@ template <class T>
 struct KernelTable {
   GemmKernels<T> gemm;
   AttentionKernels<T> attention;
+  ElementaryKernels<T> elementary;
+  ElementwiseKernels<T> elementwise;
+  ActivationKernels<T> activation;
+  RowKernels<T> row;
+  NormKernels<T> norm;
+  LossKernels<T> loss;
+  ColumnKernels<T> column;
 };
 
 /// The table of a set that this processor must run (processor_runs). T is float or double.

@@ -9,6 +9,13 @@ template <class T>
 void fill_families(KernelTable<T>& table) {
   fill(table.gemm);
   fill(table.attention);
+  fill(table.elementary);
+  fill(table.elementwise);
+  fill(table.activation);
+  fill(table.row);
+  fill(table.norm);
+  fill(table.loss);
+  fill(table.column);
 }
 
 }  // namespace

@@ -14,6 +14,21 @@ std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
+/// How many partial sums each step folds, its leaf being at slots[i]. After a leaf, everything inside the
+/// largest aligned block that the next leaf doesn't share is complete.
+void set_folds(std::span<const std::uint64_t> slots, std::vector<LeafStep>& steps) {
+  std::vector<std::uint64_t> pending;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const int level = i + 1 < steps.size() ? std::bit_width(slots[i] ^ slots[i + 1]) - 1 : 63;
+    const std::uint64_t block = level >= 63 ? 0 : slots[i] >> level;
+    while (!pending.empty() && (level >= 63 || pending.back() >> level == block)) {
+      pending.pop_back();
+      ++steps[i].folds;
+    }
+    pending.push_back(slots[i]);
+  }
+}
+
 }  // namespace
 
 std::int64_t Leaves::slots_per_group() const {
@@ -39,18 +54,36 @@ std::vector<LeafStep> leaf_steps(const Leaves& leaves) {
       slots.push_back(static_cast<std::uint64_t>(slot++));
     }
   }
-  // After a leaf, everything inside the largest aligned block that the next leaf doesn't share is complete.
-  std::vector<std::uint64_t> pending;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const int level = i + 1 < steps.size() ? std::bit_width(slots[i] ^ slots[i + 1]) - 1 : 63;
-    const std::uint64_t block = level >= 63 ? 0 : slots[i] >> level;
-    while (!pending.empty() && (level >= 63 || pending.back() >> level == block)) {
-      pending.pop_back();
-      ++steps[i].folds;
-    }
-    pending.push_back(slots[i]);
-  }
+  set_folds(slots, steps);
   return steps;
+}
+
+std::vector<LeafStep> leaf_steps(const Leaves& leaves, std::span<const std::int64_t> present) {
+  std::vector<LeafStep> steps;
+  std::vector<std::uint64_t> slots;
+  const std::int64_t stride = leaves.slots_per_group();
+  for (std::size_t i = 0; i < present.size(); ++i) {
+    const std::int64_t group = present[i] / leaves.group;
+    const auto slot =
+        static_cast<std::uint64_t>(group * stride + (present[i] - group * leaves.group) / leaves.leaf);
+    const auto place = static_cast<std::int64_t>(i);
+    if (slots.empty() || slots.back() != slot) {
+      slots.push_back(slot);
+      steps.push_back({{place, place}, 0});
+    }
+    steps.back().terms.end = place + 1;
+  }
+  set_folds(slots, steps);
+  return steps;
+}
+
+std::int64_t waiting_sums(std::span<const LeafStep> steps) {
+  std::int64_t now = 0, most = 0;
+  for (const LeafStep& step : steps) {
+    most = std::max(most, ++now);
+    now -= step.folds;
+  }
+  return most;
 }
 
 int root_level(std::int64_t count) {

@@ -49,6 +49,11 @@ struct LeafStep {
   int folds = 0;
 };
 std::vector<LeafStep> leaf_steps(const Leaves& leaves);
+/// The same for a sum that has only the terms `present` (ascending): a leaf or subtree without any is absent
+/// and passes through on either side. Each step's `terms` are places in `present`.
+std::vector<LeafStep> leaf_steps(const Leaves& leaves, std::span<const std::int64_t> present);
+/// Partial sums that wait at once, at most, while the steps are done.
+std::int64_t waiting_sums(std::span<const LeafStep> steps);
 
 /// An aligned subtree over leaves: [index << level, (index + 1) << level) cut off at the number of leaves.
 struct Node {

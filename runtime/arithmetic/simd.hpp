@@ -18,6 +18,13 @@
 #include <cstdint>
 
 #define RANKINE_INLINE [[gnu::always_inline]] inline
+// What is a few instructions where vectors are one or two registers, and a call in portable code: kernels
+// made of inline copies would take minutes to compile there.
+#if defined(__AVX2__)
+#define RANKINE_FUNCTION RANKINE_INLINE
+#else
+#define RANKINE_FUNCTION [[gnu::noinline]]
+#endif
 
 #if defined(__AVX512F__)
 #include "runtime/arithmetic/simd_avx512.hpp"
@@ -35,8 +42,12 @@ inline constexpr int k_lanes = 16;
 template <class T>
 inline constexpr int k_registers = k_lanes / Native<T>::k_lanes;
 
-// Runs over the registers of a vector; the compiler unrolls it.
+// Runs over the registers of a vector, unrolled where they are few.
+#if defined(__AVX2__)
 #define RANKINE_EACH _Pragma("GCC unroll 16") for (int i = 0; i < k_registers<T>; ++i)
+#else
+#define RANKINE_EACH _Pragma("GCC unroll 1") for (int i = 0; i < k_registers<T>; ++i)
+#endif
 
 /// Sixteen truth values that belong to a Vec<T>.
 template <class T>
@@ -114,7 +125,7 @@ struct Vec {
 
 #define RANKINE_LANEWISE(Result, name, parameters, expression) \
   template <class T>                                           \
-  RANKINE_INLINE Result<T> name parameters {                   \
+  RANKINE_FUNCTION Result<T> name parameters {                 \
     Result<T> out;                                             \
     RANKINE_EACH out.r[i] = Native<T>::expression;             \
     return out;                                                \
@@ -125,7 +136,12 @@ RANKINE_LANEWISE(Vec, operator-, (Vec<T> a, Vec<T> b), sub(a.r[i], b.r[i]))
 RANKINE_LANEWISE(Vec, operator*, (Vec<T> a, Vec<T> b), mul(a.r[i], b.r[i]))
 RANKINE_LANEWISE(Vec, operator/, (Vec<T> a, Vec<T> b), div(a.r[i], b.r[i]))
 /// a * b + c, rounded once.
-RANKINE_LANEWISE(Vec, fma, (Vec<T> a, Vec<T> b, Vec<T> c), fma(a.r[i], b.r[i], c.r[i]))
+template <class T>
+RANKINE_INLINE Vec<T> fma(Vec<T> a, Vec<T> b, Vec<T> c) {
+  Vec<T> out;
+  RANKINE_EACH out.r[i] = Native<T>::fma(a.r[i], b.r[i], c.r[i]);
+  return out;
+}
 /// c - a * b, rounded once.
 RANKINE_LANEWISE(Vec, fnma, (Vec<T> a, Vec<T> b, Vec<T> c), fnma(a.r[i], b.r[i], c.r[i]))
 RANKINE_LANEWISE(Vec, sqrt, (Vec<T> a), sqrt(a.r[i]))
@@ -160,14 +176,14 @@ RANKINE_LANEWISE(IntVec, select, (Mask<T> m, IntVec<T> yes, IntVec<T> no),
 #undef RANKINE_LANEWISE
 
 template <int bits, class T>
-RANKINE_INLINE IntVec<T> shift_left(IntVec<T> a) {
+RANKINE_FUNCTION IntVec<T> shift_left(IntVec<T> a) {
   IntVec<T> out;
   RANKINE_EACH out.r[i] = Native<T>::template shift_left<bits>(a.r[i]);
   return out;
 }
 /// Zeros come in from the left.
 template <int bits, class T>
-RANKINE_INLINE IntVec<T> shift_right(IntVec<T> a) {
+RANKINE_FUNCTION IntVec<T> shift_right(IntVec<T> a) {
   IntVec<T> out;
   RANKINE_EACH out.r[i] = Native<T>::template shift_right<bits>(a.r[i]);
   return out;
@@ -193,40 +209,40 @@ struct FloatFormat<double> {
 };
 
 template <class T>
-RANKINE_INLINE Vec<T> operator-(Vec<T> a) {
+RANKINE_FUNCTION Vec<T> operator-(Vec<T> a) {
   return from_bits(bits_of(a) ^ IntVec<T>::set1(FloatFormat<T>::sign_bit));
 }
 template <class T>
-RANKINE_INLINE Vec<T> abs(Vec<T> a) {
+RANKINE_FUNCTION Vec<T> abs(Vec<T> a) {
   return from_bits(bits_of(a) & IntVec<T>::set1(~FloatFormat<T>::sign_bit));
 }
 /// The magnitude of a with the sign of b.
 template <class T>
-RANKINE_INLINE Vec<T> copysign(Vec<T> a, Vec<T> b) {
+RANKINE_FUNCTION Vec<T> copysign(Vec<T> a, Vec<T> b) {
   const auto sign = IntVec<T>::set1(FloatFormat<T>::sign_bit);
   return from_bits((bits_of(b) & sign) | bits_of(abs(a)));
 }
 /// The nearest integer, ties to even; |a| <= 2^22 for float, 2^51 for double.
 template <class T>
-RANKINE_INLINE Vec<T> round_to_int(Vec<T> a) {
+RANKINE_FUNCTION Vec<T> round_to_int(Vec<T> a) {
   const auto magic = Vec<T>::set1(FloatFormat<T>::round_magic);
   return (a + magic) - magic;
 }
 /// The same as an integer, same range.
 template <class T>
-RANKINE_INLINE IntVec<T> to_int(Vec<T> a) {
+RANKINE_FUNCTION IntVec<T> to_int(Vec<T> a) {
   const auto magic = Vec<T>::set1(FloatFormat<T>::round_magic);
   return bits_of(a + magic) - bits_of(magic);
 }
 /// An integer of that range as T.
 template <class T>
-RANKINE_INLINE Vec<T> to_real(IntVec<T> a) {
+RANKINE_FUNCTION Vec<T> to_real(IntVec<T> a) {
   const auto magic = Vec<T>::set1(FloatFormat<T>::round_magic);
   return from_bits(a + bits_of(magic)) - magic;
 }
 /// 2^n for n whose result is normal.
 template <class T>
-RANKINE_INLINE Vec<T> power_of_two(IntVec<T> n) {
+RANKINE_FUNCTION Vec<T> power_of_two(IntVec<T> n) {
   return from_bits(
       shift_left<FloatFormat<T>::mantissa_bits>(n + IntVec<T>::set1(FloatFormat<T>::exponent_bias)));
 }
@@ -261,7 +277,7 @@ RANKINE_INLINE Vec<float> narrow(Vec<double> a) {
 
 /// Sum of the lanes in the one order: i and i + 8, then i + 4, i + 2, i + 1.
 template <class T>
-RANKINE_INLINE T reduce_add(Vec<T> v) {
+RANKINE_FUNCTION T reduce_add(Vec<T> v) {
   _Pragma("GCC unroll 4") for (int half = k_registers<T> / 2; half > 0; half /= 2) {
     _Pragma("GCC unroll 8") for (int i = 0; i < half; ++i) v.r[i] = Native<T>::add(v.r[i], v.r[i + half]);
   }
@@ -269,7 +285,7 @@ RANKINE_INLINE T reduce_add(Vec<T> v) {
 }
 /// Largest lane by `max` in the same order; a NaN may or may not win.
 template <class T>
-RANKINE_INLINE T reduce_max(Vec<T> v) {
+RANKINE_FUNCTION T reduce_max(Vec<T> v) {
   _Pragma("GCC unroll 4") for (int half = k_registers<T> / 2; half > 0; half /= 2) {
     _Pragma("GCC unroll 8") for (int i = 0; i < half; ++i) v.r[i] = Native<T>::max(v.r[i], v.r[i + half]);
   }

@@ -49,6 +49,8 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual const std::string& name() const = 0;
+  /// "rank 3 @ host": a rank of this group as people know it, by its rank in the world.
+  virtual std::string member(int rank) const = 0;
 
   /// Tree sum of `count` elements. `nodes[i]` holds this rank's i-th canonical node's values (count elements
   /// each; none for an empty run); they are overwritten. `result` (may be nodes[0]) gets the whole sum on

@@ -23,6 +23,8 @@ Fans fans_of(const Shape& shape);
 class Initializer {
  public:
   virtual ~Initializer() = default;
+  /// Throws ConfigError when the rule can't make a variable of this shape.
+  virtual void check(const Shape& global) const { (void)global; }
   /// Writes elements [first, first + out.elements()) of the flat global tensor of shape `global`.
   virtual void fill(const Shape& global, Fans fans, std::uint64_t seed, std::uint32_t ordinal,
                     std::int64_t first, Tensor out) const = 0;

@@ -123,8 +123,15 @@ struct LayerKind {
   std::string_view class_name;  ///< in configs
   std::string_view module;      ///< "keras.layers"
   std::unique_ptr<Layer> (*make)(LayerCommon common, const nlohmann::json& config);
+  /// The Python class, which names the layer's group in weights files, where it isn't `class_name`.
+  std::string_view python_class{};
+  /// Called as layer(query, value[, key]) and may be given use_causal_mask; others take one tensor or one
+  /// list.
+  bool is_attention = false;
 };
 /// Every kind of layer that Rankine computes. Help texts, checks and the refusal of others follow from it.
 std::span<const LayerKind> layer_kinds();
+/// The kind of a class in configs, or nullptr.
+const LayerKind* find_layer_kind(std::string_view class_name);
 
 }  // namespace rankine

@@ -45,6 +45,11 @@ struct OutputLoss {
   std::shared_ptr<const Loss> loss;
   double weight = 1.0;
   std::vector<std::shared_ptr<const Metric>> metrics;
+
+  /// What the sum of the unreduced losses of `samples` samples is divided by.
+  double divisor(const ValueSpec& prediction, std::int64_t samples) const {
+    return loss->sums() ? 1.0 : static_cast<double>(samples * loss->elements(prediction));
+  }
 };
 
 /// From `loss`, `loss_weights` and `metrics` of a compile config; every form that Keras writes (string,

@@ -31,9 +31,11 @@ class Model {
 
   const std::string& name() const;
   const Graph& graph() const;
-  const std::vector<std::string>& input_names() const;  ///< in the order of graph().inputs
-  const std::vector<std::string>& output_names()
-      const;  ///< in the order of graph().outputs; {"y"} when there is one
+  /// In the order of graph().inputs: the names of the InputLayers, or the keys of a dict, which Keras sorts.
+  const std::vector<std::string>& input_names() const;
+  /// In the order of graph().outputs: "y" when there is one; the keys of a dict; else the names of the layers
+  /// that make them, with "_1", "_2" … after a name that comes again.
+  const std::vector<std::string>& output_names() const;
   /// In Keras's model.weights order.
   std::vector<Variable>& variables();
   const std::vector<Variable>& variables() const;

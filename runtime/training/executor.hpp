@@ -28,9 +28,11 @@ struct PassSums {
 };
 
 /// Runs a model's graph forward and backward on passes of up to `max_samples` samples. All tensors live in
-/// one pool whose places are planned once, so that nothing is allocated while training.
+/// one pool whose places are planned once, so that nothing is allocated while training. Not collective.
 class Executor {
  public:
+  /// `losses` may be empty for predictions only; with `training` room for backward is planned. Throws
+  /// ConfigError when the pool doesn't fit into memory.
   Executor(const Model& model, Backend& backend, std::vector<OutputLoss> losses, std::int64_t max_samples,
            bool training);
   ~Executor();
@@ -42,12 +44,19 @@ class Executor {
   const std::vector<OutputLoss>& losses() const;
   std::size_t pool_bytes() const;
 
-  /// Forward, losses and backward. Gradients go to optimizer.gradient(use).
+  /// Forward, losses and backward. Gradients go to optimizer.gradient(use). Whatever it throws (DataError for
+  /// an id or label out of range), every use has been reported ready before, so that no peer waits for this
+  /// rank's reductions.
   PassSums train(const Pass& pass, Optimizer& optimizer);
+  /// Reports every use ready without computing: what a rank does with the passes after one that failed.
+  void skip(Optimizer& optimizer) const;
   /// Forward without dropout, losses and metrics.
   PassSums evaluate(const Pass& pass);
   /// Forward without dropout. The outputs stay valid until the next call.
   std::vector<Tensor> predict(std::span<const Tensor> inputs, std::int64_t samples);
+  /// Repeats a training pass's forward and names the first value that isn't finite: an input, a weight or the
+  /// output of a layer, with the place in it. Empty when all are finite.
+  std::string find_non_finite(const Pass& pass);
 
  private:
   struct State;

@@ -14,6 +14,8 @@
 
 namespace rankine {
 
+class Backend;
+
 /// One place where a gradient of a variable is made: a variable used by two calls has two. Their sums over
 /// the batch are reduced apart and added afterwards, in this order, so that the bits don't depend on who held
 /// which samples.
@@ -50,7 +52,12 @@ class Optimizer {
   virtual std::string_view name() const = 0;
   /// The slots that a variable will have; the memory table needs them before anything is allocated.
   virtual std::vector<SlotSpec> slots(const Variable& variable) const = 0;
+  /// Says before attach which passes of this rank a step over `leaves` leaves will have, so that attach takes
+  /// the gradient memory for them: for each kind of step that comes (whole batches, the short last one). A
+  /// step that wasn't announced takes what it lacks when it comes.
+  virtual void expect_passes(std::span<const Node> /*passes*/, std::int64_t /*leaves*/) {}
   /// Allocates gradients and slots. `uses` in the order in which backward makes them (last layers first).
+  /// `data` is a group for the gradients alone, so that nothing comes between the buckets' reductions.
   /// Collective.
   virtual void attach(std::span<Variable> variables, std::span<const GradientUse> uses, Communicator& data,
                       Backend& backend) = 0;

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+/// What acts on each element by itself. Outputs may be inputs.
+namespace rankine {
+
+/// Which elements of a run inside one sample a dropout keeps (see RandomUse::dropout): element e of the
+/// sample is kept where the upper 24 bits of its random word are >= `threshold`.
+struct DropoutRun {
+  std::uint64_t key = 0;
+  std::uint32_t first_block = 0;  ///< block of the run's first element
+  std::uint32_t sample = 0, step = 0, use = 0;
+  std::uint32_t threshold = 0;
+};
+
+template <class T>
+struct ElementwiseKernels {
+  void (*add)(const T* a, const T* b, std::int64_t n, T* out) = nullptr;
+  void (*multiply)(const T* a, const T* b, std::int64_t n, T* out) = nullptr;
+  void (*scale)(const T* x, T factor, std::int64_t n, T* out) = nullptr;
+  /// out[i] = x[i] / divisor
+  void (*divide)(const T* x, T divisor, std::int64_t n, T* out) = nullptr;
+  void (*add_bias)(const T* x, const T* bias, std::int64_t rows, std::int64_t columns, T* out) = nullptr;
+  /// y[i] = kept ? x[i] * factor : +0
+  void (*dropout)(const DropoutRun& run, T factor, const T* x, std::int64_t n, T* y) = nullptr;
+};
+
+#ifdef RANKINE_ISA
+namespace RANKINE_ISA {
+void fill(ElementwiseKernels<float>& kernels);
+void fill(ElementwiseKernels<double>& kernels);
+}  // namespace RANKINE_ISA
+#endif
+
+}  // namespace rankine

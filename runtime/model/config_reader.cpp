@@ -1,0 +1,163 @@
+#include "runtime/model/config_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "runtime/error.hpp"
+#include "runtime/model/layer.hpp"
+
+namespace rankine {
+
+using nlohmann::json;
+
+namespace {
+
+/// What a value is, in the words of someone who reads JSON; short, since a hostile config can be long.
+std::string describe(const json& value) {
+  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  constexpr std::size_t k_longest = 60;
+  if (text.size() > k_longest) text = text.substr(0, k_longest) + "…";
+  return text;
+}
+
+template <class T>
+struct Reading;
+template <>
+struct Reading<bool> {
+  static constexpr const char* name = "true or false";
+  static bool fits(const json& v) { return v.is_boolean(); }
+};
+template <>
+struct Reading<std::int64_t> {
+  static constexpr const char* name = "an integer";
+  static bool fits(const json& v) {
+    if (v.is_number_unsigned())
+      return v.get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int64_t>::max()};
+    return v.is_number_integer();
+  }
+};
+template <>
+struct Reading<double> {
+  static constexpr const char* name = "a number";
+  static bool fits(const json& v) { return v.is_number() && std::isfinite(v.get<double>()); }
+};
+template <>
+struct Reading<std::string> {
+  static constexpr const char* name = "a string";
+  static bool fits(const json& v) { return v.is_string(); }
+};
+template <>
+struct Reading<std::vector<std::int64_t>> {
+  static constexpr const char* name = "a list of integers";
+  static bool fits(const json& v) {
+    return v.is_array() && std::all_of(v.begin(), v.end(), Reading<std::int64_t>::fits);
+  }
+};
+
+int edit_distance(std::string_view a, std::string_view b) {
+  std::vector<int> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    int diagonal = row[0];
+    row[0] = static_cast<int>(i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const int replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+bool ends_with_word(const std::string& key, const std::string& word) {
+  return key == word || (key.size() > word.size() && key.ends_with("_" + word));
+}
+
+/// Features of Keras that hang on every layer's config and aren't here yet.
+bool is_unsupported_feature(const std::string& key) {
+  return ends_with_word(key, "regularizer") || ends_with_word(key, "constraint") ||
+         key == "quantization_config" || key == "lora_rank" || key == "lora_alpha";
+}
+
+}  // namespace
+
+std::string layer_label(const LayerCommon& common) {
+  return "layer '" + common.name + "' (" + common.class_name + ")";
+}
+
+std::string nearest_word(std::string_view word, const std::vector<std::string>& words) {
+  constexpr std::size_t k_longest = 64;
+  if (word.size() > k_longest) return "";
+  std::string best;
+  int best_distance = std::max(2, static_cast<int>(word.size()) / 3) + 1;
+  for (const std::string& candidate : words) {
+    if (candidate.size() > k_longest) continue;
+    const int distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+ConfigReader::ConfigReader(const json& config, std::string owner)
+    : config_(config), owner_(std::move(owner)), asked_{"name", "trainable", "dtype"} {
+  if (!config_.is_object()) refuse("has a config that isn't an object: " + describe(config_));
+}
+
+void ConfigReader::refuse(const std::string& what) const {
+  throw ConfigError(owner_ + " " + what);
+}
+
+const json* ConfigReader::raw(std::string_view key) {
+  asked_.emplace_back(key);
+  const auto found = config_.find(std::string(key));
+  return found == config_.end() ? nullptr : &*found;
+}
+
+void ConfigReader::ignore(std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) asked_.emplace_back(key);
+}
+
+template <class T>
+std::optional<T> ConfigReader::find(std::string_view key, Null null) {
+  const json* value = raw(key);
+  if (value == nullptr || (value->is_null() && null == Null::is_absent)) return std::nullopt;
+  if (!Reading<T>::fits(*value))
+    refuse("has " + std::string(key) + " = " + describe(*value) + ", which must be " + Reading<T>::name);
+  return value->get<T>();
+}
+template std::optional<bool> ConfigReader::find(std::string_view, Null);
+template std::optional<std::int64_t> ConfigReader::find(std::string_view, Null);
+template std::optional<double> ConfigReader::find(std::string_view, Null);
+template std::optional<std::string> ConfigReader::find(std::string_view, Null);
+template std::optional<std::vector<std::int64_t>> ConfigReader::find(std::string_view, Null);
+
+std::shared_ptr<const Initializer> ConfigReader::initializer(std::string_view key,
+                                                             std::string_view otherwise) {
+  const json* value = raw(key);
+  try {
+    return initializer_from_config(value == nullptr ? json(std::string(otherwise)) : *value);
+  } catch (const ConfigError& error) {
+    refuse("has a " + std::string(key) + " that can't be used: " + error.what());
+  }
+}
+
+void ConfigReader::finish() const {
+  for (const auto& [key, value] : config_.items()) {
+    if (value.is_null() || std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
+    if (is_unsupported_feature(key))
+      refuse("has " + key + " = " + describe(value) + ", which isn't supported: it must be null or absent");
+    const std::string near = nearest_word(key, asked_);
+    std::string text = "has a key '" + key.substr(0, 64) + "' that isn't known";
+    if (!near.empty()) text += "; did you mean '" + near + "'?";
+    std::string known;
+    for (const std::string& word : asked_) known += (known.empty() ? "" : ", ") + word;
+    refuse(text + " Known keys: " + known);
+  }
+}
+
+}  // namespace rankine

@@ -1,0 +1,72 @@
+#include <nlohmann/json.hpp>
+
+#include "runtime/error.hpp"
+#include "runtime/model/config_reader.hpp"
+#include "runtime/model/layers/checks.hpp"
+#include "runtime/model/layers/kinds.hpp"
+
+namespace rankine {
+namespace {
+
+/// Rows of a table, looked up by integer ids.
+class Embedding final : public Layer {
+ public:
+  Embedding(LayerCommon layer_common, const nlohmann::json& config) : Layer(std::move(layer_common)) {
+    ConfigReader reader(config, layer_label(common()));
+    input_dim_ = reader.required<std::int64_t>("input_dim");
+    output_dim_ = reader.required<std::int64_t>("output_dim");
+    initializer_ = reader.initializer("embeddings_initializer", "uniform");
+    if (reader.get<bool>("mask_zero", false))
+      reader.refuse("has mask_zero = true; masks aren't supported, only mask_zero = false");
+    if (reader.optional<std::int64_t>("input_length"))
+      reader.refuse("has input_length, a key of Keras 2; the model's Input says the length");
+    reader.finish();
+    expect_positive(common(), "input_dim", input_dim_);
+    expect_positive(common(), "output_dim", output_dim_);
+  }
+
+  void build(std::span<const ValueSpec> inputs, VariableBuilder& variables) const override {
+    output(inputs);
+    const Shape table{input_dim_, output_dim_};
+    variables.add({}, "embeddings", table, initializer_, fans_of(table), common().trainable);
+  }
+
+  ValueSpec output(std::span<const ValueSpec> inputs) const override {
+    expect_inputs(common(), inputs, 1);
+    if (inputs[0].dtype != DType::int32)
+      refuse_layer(common(), "looks up " + std::string(name_of(inputs[0].dtype)) +
+                                 " ids; give the model's Input dtype=\"int32\"");
+    std::vector<std::int64_t> sizes = inputs[0].shape.sizes();
+    sizes.push_back(output_dim_);
+    return {Shape(std::move(sizes)), common().dtype};
+  }
+
+  CallPlan plan(std::span<const ValueSpec>, const CallArguments&) const override { return {}; }
+
+  void forward(const CallContext& call) const override {
+    try {
+      call.backend.gather(call.variables[0], call.inputs[0], call.output);
+    } catch (const DataError& error) {
+      throw DataError(layer_label(common()) + ": " + error.what());
+    }
+  }
+
+  void backward(const CallContext& call) const override {
+    if (!call.variable_gradients[0]) return;
+    const Shape& ids = call.inputs[0].shape;
+    call.backend.scatter_add(call.inputs[0], call.output_gradient,
+                             call.row_leaves(ids.product(1, ids.rank())), call.variable_gradients[0]);
+  }
+
+ private:
+  std::int64_t input_dim_ = 0, output_dim_ = 0;
+  std::shared_ptr<const Initializer> initializer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_embedding(LayerCommon common, const nlohmann::json& config) {
+  return std::make_unique<Embedding>(std::move(common), config);
+}
+
+}  // namespace rankine

@@ -1,0 +1,272 @@
+#include "runtime/training/executor.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "runtime/error.hpp"
+#include "runtime/training/execution_plan.hpp"
+
+namespace rankine {
+namespace {
+
+std::vector<OutputNeed> output_needs(const Model& model, const std::vector<OutputLoss>& losses) {
+  std::vector<OutputNeed> needs;
+  for (std::size_t o = 0; o < losses.size(); ++o) {
+    const auto value = static_cast<std::size_t>(model.graph().outputs[o]);
+    needs.push_back({losses[o].loss->elements(model.graph().values[value].spec)});
+  }
+  return needs;
+}
+
+/// Reports the uses of a call whose backward is done; returns how many have been reported in all.
+int report_ready(const PlannedCall& planned, int ready, Optimizer& optimizer) {
+  for (const int use : planned.uses) {
+    if (use < 0) continue;
+    optimizer.gradient_ready(use);
+    ++ready;
+  }
+  optimizer.progress();
+  return ready;
+}
+
+std::vector<std::int64_t> place_in(const Shape& shape, std::int64_t flat) {
+  std::vector<std::int64_t> place(static_cast<std::size_t>(shape.rank()));
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    place[static_cast<std::size_t>(d)] = flat % shape[d];
+    flat /= shape[d];
+  }
+  return place;
+}
+
+}  // namespace
+
+struct Executor::State {
+  const Model& model;
+  Backend& backend;
+  std::vector<OutputLoss> losses;
+  std::int64_t max_samples;
+  ExecutionPlan train;    ///< empty when only evaluating
+  ExecutionPlan forward;  ///< losses, no backward
+  ExecutionPlan output;   ///< no losses
+  Buffer pool;
+
+  /// One run of a plan over one pass: turns places into tensors.
+  struct Run {
+    State& state;
+    const ExecutionPlan& plan;
+    std::int64_t samples;
+    std::span<const Tensor> inputs;
+
+    Tensor pool_tensor(int index) const {
+      if (index < 0) return {};
+      const PoolTensor& t = plan.tensors[static_cast<std::size_t>(index)];
+      return {state.pool.data() + t.offset, t.spec.dtype,
+              t.spec.per_sample ? t.spec.shape.with_leading(samples) : t.spec.shape};
+    }
+    std::vector<Tensor> pool_tensors(const std::vector<int>& indices) const {
+      std::vector<Tensor> tensors;
+      for (const int index : indices) tensors.push_back(pool_tensor(index));
+      return tensors;
+    }
+    Tensor value(int value) const {
+      const ValuePlace& place = plan.values[static_cast<std::size_t>(value)];
+      const Tensor root =
+          place.input >= 0 ? inputs[static_cast<std::size_t>(place.input)] : pool_tensor(place.pool);
+      return root.reshaped(shape_of(value));
+    }
+    Shape shape_of(int value) const {
+      return state.model.graph().values[static_cast<std::size_t>(value)].spec.shape.with_leading(samples);
+    }
+  };
+
+  /// The tensors of one call, kept alive while its context points at them.
+  struct Binding {
+    std::vector<Tensor> inputs, variables, saved, scratch, input_gradients, variable_gradients;
+    CallContext context;
+  };
+
+  Binding bind(const Run& run, std::size_t i, const Pass& pass, bool training) {
+    const GraphCall& call = model.graph().calls[i];
+    const PlannedCall& planned = run.plan.calls[i];
+    Binding b{.context = {.backend = backend}};
+    for (const int input : call.inputs) b.inputs.push_back(run.value(input));
+    for (const int v : call.variables)
+      b.variables.push_back(model.variables()[static_cast<std::size_t>(v)].value);
+    b.saved = run.pool_tensors(planned.saved);
+    CallContext& c = b.context;
+    c.samples = run.samples;
+    c.first_sample = pass.samples.begin;
+    c.step = pass.step;
+    c.seed = pass.seed;
+    c.call = static_cast<std::uint32_t>(i);
+    c.training = training;
+    c.batch = pass.batch;
+    c.arguments = call.arguments;
+    c.inputs = b.inputs;
+    c.output = run.value(call.output);
+    c.variables = b.variables;
+    c.saved = b.saved;
+    return b;
+  }
+
+  void run_forward(const Run& run, std::size_t i, const Pass& pass, bool training) {
+    if (run.plan.calls[i].is_view) return;
+    Binding b = bind(run, i, pass, training);
+    b.scratch = run.pool_tensors(run.plan.calls[i].forward_scratch);
+    b.context.scratch = b.scratch;
+    model.graph().calls[i].layer->forward(b.context);
+  }
+
+  void run_backward(const Run& run, std::size_t i, const Pass& pass, Optimizer& optimizer) {
+    const PlannedCall& planned = run.plan.calls[i];
+    if (!planned.runs_backward) return;
+    const GraphCall& call = model.graph().calls[i];
+    Binding b = bind(run, i, pass, true);
+    b.scratch = run.pool_tensors(planned.backward_scratch);
+    b.context.scratch = b.scratch;
+    b.context.output_gradient = run.pool_tensor(planned.output_gradient);
+    for (std::size_t k = 0; k < planned.input_gradients.size(); ++k) {
+      const int write = planned.input_gradients[k].write;
+      b.input_gradients.push_back(write < 0 ? Tensor{}
+                                            : run.pool_tensor(write).reshaped(run.shape_of(call.inputs[k])));
+    }
+    for (const int use : planned.uses)
+      b.variable_gradients.push_back(use < 0 ? Tensor{} : optimizer.gradient(use));
+    b.context.input_gradients = b.input_gradients;
+    b.context.variable_gradients = b.variable_gradients;
+    call.layer->backward(b.context);
+    for (const GradientTarget& target : planned.input_gradients) add_up(run, target);
+  }
+
+  void add_up(const Run& run, const GradientTarget& target) {
+    if (target.add_to < 0) return;
+    const Tensor sum = run.pool_tensor(target.add_to);
+    backend.add(sum, run.pool_tensor(target.write), sum);
+  }
+
+  PassSums run_losses(const Run& run, const Pass& pass) {
+    PassSums sums;
+    for (std::size_t o = 0; o < losses.size(); ++o) {
+      const OutputLoss& loss = losses[o];
+      const PlannedOutput& planned = run.plan.outputs[o];
+      const int value = model.graph().outputs[o];
+      const ValueSpec& spec = model.graph().values[static_cast<std::size_t>(value)].spec;
+      const Tensor prediction = run.value(value);
+      const Tensor elements = run.pool_tensor(planned.element_loss);
+      const std::int64_t per_sample = loss.loss->elements(spec);
+      const double scale = loss.weight / loss.divisor(spec, pass.batch.samples);
+      Tensor gradient = run.pool_tensor(planned.gradient.write);
+      if (gradient) gradient = gradient.reshaped(run.shape_of(value));
+      loss.loss->compute(backend, prediction, pass.targets[o], scale, elements, gradient);
+      add_up(run, planned.gradient);
+      sums.loss.push_back(backend.sum(elements, pass.batch.rows(run.samples, per_sample)));
+      for (const auto& metric : loss.metrics) {
+        sums.hits.push_back(metric->hits(backend, prediction, pass.targets[o]));
+      }
+    }
+    return sums;
+  }
+};
+
+Executor::Executor(const Model& model, Backend& backend, std::vector<OutputLoss> losses,
+                   std::int64_t max_samples, bool training)
+    : state_(std::make_unique<State>(State{model, backend, std::move(losses), max_samples, {}, {}, {}, {}})) {
+  State& s = *state_;
+  const std::vector<OutputNeed> needs = output_needs(model, s.losses);
+  if (training) s.train = plan_execution(model.graph(), model.variables(), needs, max_samples, true);
+  s.forward = plan_execution(model.graph(), model.variables(), needs, max_samples, false);
+  s.output = plan_execution(model.graph(), model.variables(), {}, max_samples, false);
+  const std::size_t bytes = std::max({s.train.bytes, s.forward.bytes, s.output.bytes});
+  try {
+    s.pool = backend.allocate(bytes);
+  } catch (const std::bad_alloc&) {
+    throw ConfigError("the activations of " + std::to_string(max_samples) + " samples a pass need " +
+                      std::to_string(bytes >> 20) +
+                      " MiB, more than this rank can get; use a smaller --batch, more " +
+                      "ranks or --accumulate");
+  }
+}
+
+Executor::~Executor() = default;
+
+const std::vector<GradientUse>& Executor::gradient_uses() const {
+  return state_->train.gradient_uses;
+}
+const std::vector<OutputLoss>& Executor::losses() const {
+  return state_->losses;
+}
+std::size_t Executor::pool_bytes() const {
+  return state_->pool.bytes();
+}
+
+PassSums Executor::train(const Pass& pass, Optimizer& optimizer) {
+  State& s = *state_;
+  const State::Run run{s, s.train, pass.samples.size(), pass.inputs};
+  const std::size_t calls = s.model.graph().calls.size();
+  int ready = 0;
+  try {
+    for (std::size_t i = 0; i < calls; ++i) s.run_forward(run, i, pass, true);
+    PassSums sums = s.run_losses(run, pass);
+    for (std::size_t i = calls; i-- > 0;) {
+      s.run_backward(run, i, pass, optimizer);
+      ready = report_ready(s.train.calls[i], ready, optimizer);
+    }
+    return sums;
+  } catch (...) {
+    for (; ready < static_cast<int>(s.train.gradient_uses.size()); ++ready) optimizer.gradient_ready(ready);
+    throw;
+  }
+}
+
+void Executor::skip(Optimizer& optimizer) const {
+  for (int use = 0; use < static_cast<int>(gradient_uses().size()); ++use) optimizer.gradient_ready(use);
+}
+
+PassSums Executor::evaluate(const Pass& pass) {
+  State& s = *state_;
+  const State::Run run{s, s.forward, pass.samples.size(), pass.inputs};
+  for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i) s.run_forward(run, i, pass, false);
+  return s.run_losses(run, pass);
+}
+
+std::vector<Tensor> Executor::predict(std::span<const Tensor> inputs, std::int64_t samples) {
+  State& s = *state_;
+  const State::Run run{s, s.output, samples, inputs};
+  const Pass pass{
+      .step = 0, .seed = 0, .batch = {samples, 1}, .samples = {0, samples}, .inputs = inputs, .targets = {}};
+  for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i) s.run_forward(run, i, pass, false);
+  std::vector<Tensor> outputs;
+  for (const int output : s.model.graph().outputs) outputs.push_back(run.value(output));
+  return outputs;
+}
+
+std::string Executor::find_non_finite(const Pass& pass) {
+  State& s = *state_;
+  const auto bad_place = [&](const Tensor& tensor) -> std::string {
+    const std::int64_t at = is_floating(tensor.dtype) ? s.backend.find_non_finite(tensor) : -1;
+    return at < 0 ? ""
+                  : " at " + Shape(place_in(tensor.shape, at)).to_string() +
+                        " (first dimension: sample of the pass)";
+  };
+  for (std::size_t i = 0; i < pass.inputs.size(); ++i) {
+    const std::string bad = bad_place(pass.inputs[i]);
+    if (!bad.empty()) return "input \"" + s.model.input_names()[i] + "\"" + bad;
+  }
+  for (std::size_t i = 0; i < pass.targets.size(); ++i) {
+    const std::string bad = bad_place(pass.targets[i]);
+    if (!bad.empty()) return "target \"" + s.model.output_names()[i] + "\"" + bad;
+  }
+  for (const Variable& variable : s.model.variables()) {
+    if (is_floating(variable.dtype) && s.backend.find_non_finite(variable.value) >= 0)
+      return "weight " + variable.path;
+  }
+  const State::Run run{s, s.train.calls.empty() ? s.forward : s.train, pass.samples.size(), pass.inputs};
+  for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i) {
+    s.run_forward(run, i, pass, true);
+    const std::string bad = bad_place(run.value(s.model.graph().calls[i].output));
+    if (!bad.empty()) return "the output of layer " + s.model.graph().calls[i].path + bad;
+  }
+  return "";
+}
+
+}  // namespace rankine

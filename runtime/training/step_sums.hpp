@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/mesh/communicator.hpp"
+#include "runtime/training/executor.hpp"
+#include "runtime/training/step_plan.hpp"
+
+namespace rankine {
+
+/// The losses and hits of one global batch, gathered from the passes of all ranks in tree order.
+class StepSums {
+ public:
+  StepSums(const StepPlan& plan, std::size_t outputs, std::size_t metrics);
+  /// The sums of this rank's next pass, in leaf order.
+  void add(const PlannedPass& pass, PassSums sums);
+  /// Combines with all other ranks; the same bits everywhere. Collective over `data`.
+  void reduce(Communicator& data);
+
+  /// After reduce: one sum of unreduced losses an output.
+  const std::vector<double>& losses() const { return losses_; }
+  /// After reduce: one count a metric, outputs in order.
+  const std::vector<std::int64_t>& hits() const { return hits_; }
+
+ private:
+  const StepPlan& plan_;
+  NodeStack<std::vector<double>> nodes_;
+  std::vector<double> losses_;
+  std::vector<std::int64_t> hits_;
+};
+
+/// Keras's total loss of `samples` samples: the sum over outputs of weight * sum / divisor.
+double total_loss(std::span<const OutputLoss> losses, std::span<const ValueSpec> predictions,
+                  std::span<const double> sums, std::int64_t samples);
+
+}  // namespace rankine

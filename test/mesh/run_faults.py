@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Jobs in which one rank fails must end soon, with an exit code that isn't 0, and name the rank and its host.
+
+Usage: run_faults.py MPIRUN FAULTS_PROGRAM TEST_LAUNCHED
+"""
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+
+LIMIT = 15  # seconds until the whole job is gone
+HOST = re.escape(socket.gethostname())
+
+
+def named(rank):
+    return rf"\[rank {rank} @ {HOST}\] "
+
+
+class Case:
+    def __init__(self, title, command, code, expected, unexpected=(), ranks=4, launcher=(), environment=None):
+        self.title, self.command, self.code = title, command, code
+        self.expected, self.unexpected = expected, unexpected
+        self.ranks, self.launcher, self.environment = ranks, launcher, environment or {}
+
+
+def cases(faults, launched):
+    hang = f"tree_all_reduce number \\d+ of group 'data' \\(ranks 0 1 2 3\\) didn't finish within 3.0 s. " \
+           f"Missing: rank 2 @ {HOST} \\(entered number \\d+, \\w+, last\\)"
+    yield Case("no fault", [faults, "none"], 0, [])
+    yield Case("exception", [faults, "exception"], 70, [named(2) + "unexpected error: the third step is cursed"])
+    yield Case("configuration on rank 0", [faults, "config"], 3, [named(0) + "the job file names no model"])
+    yield Case("out of memory", [faults, "bad_alloc"], 70, [named(3) + "out of memory"])
+    # Open MPI's mpirun sees a killed rank first, names it and ends the job.
+    yield Case("kill -9", [faults, "kill"], 137, [r"rank 1 with PID \d+ on node \S+ exited on signal 9"])
+    yield Case("exit without a word", [faults, "exit"], 1, [r"rank 0|exit code 1|\[\[\d+,1\],0\]"])
+    yield Case("hang", [faults, "sleep"], 70, [hang])
+    yield Case("hang that blocks inside MPI", [faults, "split"], 70,
+               [r"split number \d+ of group 'data' .* Missing: rank 2 @ " + HOST])
+    yield Case("another order of collectives", [faults, "order"], 70,
+               [r"sent \d+ bytes where \d+ were expected|truncate|didn't finish"])
+    yield Case("agreed error", [faults, "agreed"], 4,
+               [r"(?m)^\[rank 1 @ " + HOST + r"\] the file ends too early$"], [r"(?s)too early.*too early"])
+    yield Case("error that unwinds the world", [faults, "unwind"], None, ["nobody catches this inside"])
+    step = {"SLURM_JOB_ID": "1", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "4", "SLURM_PROCID": "3"}
+    yield Case("srun without PMIx", [faults, "launch"], 2, ["srun started 4 tasks", "srun --mpi=pmix"], ranks=0,
+               environment=step)
+    del step["SLURM_STEP_ID"]
+    yield Case("single run in an allocation", [faults, "launch"], 0, [], ranks=0, environment=step)
+    yield Case("a launched test that fails on one rank", [launched, "one rank fails alone"], 1,
+               [named(1) + r".*FAILED", "1 failed"])
+    yield Case("a launched test that hangs", [launched, "one rank never comes", "--deadline", "3"], 70,
+               [r"the test 'one rank never comes' took more than 3 s"])
+
+
+def processes_of(command):
+    """Processes that still run this command."""
+    wanted = [part.encode() for part in command]
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                arguments = file.read().split(b"\0")
+        except OSError:
+            continue
+        if arguments[:len(wanted)] == wanted:
+            found.append(int(pid))
+    return found
+
+
+def check(case, mpirun):
+    command = list(case.command)
+    if case.ranks:
+        command = [mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(case.ranks), *case.launcher, *command]
+    start = time.monotonic()
+    try:
+        done = subprocess.run(command, env={**os.environ, **case.environment}, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired as error:
+        return [f"still runs after {error.timeout} s"], str(error.stdout)
+    took = time.monotonic() - start
+    wrong = []
+    if took > LIMIT:
+        wrong.append(f"took {took:.1f} s")
+    if done.returncode != case.code and (case.code is not None or done.returncode == 0):
+        wrong.append(f"exit code {done.returncode} instead of {case.code}")
+    wrong += [f"doesn't say {text!r}" for text in case.expected if not re.search(text, done.stdout)]
+    wrong += [f"says {text!r}" for text in case.unexpected if re.search(text, done.stdout)]
+    left = processes_of(case.command)
+    if left:
+        wrong.append(f"left processes {left}")
+    print(f"{'FAILED' if wrong else 'ok':6} {took:5.1f} s  {case.title}", flush=True)
+    return wrong, done.stdout
+
+
+def main():
+    mpirun, faults, launched = sys.argv[1:]
+    failed = 0
+    for case in cases(faults, launched):
+        wrong, output = check(case, mpirun)
+        if wrong:
+            failed += 1
+            print(f"  {case.title}: {'; '.join(wrong)}\n{output}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

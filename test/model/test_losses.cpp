@@ -1,0 +1,178 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "runtime/error.hpp"
+#include "runtime/model/loss_config.hpp"
+#include "test/model/golden_file.hpp"
+#include "test/model/layer_run.hpp"
+
+using namespace rankine;
+using Catch::Matchers::Contains;
+using nlohmann::json;
+
+namespace {
+
+Backend& backend() {
+  static const std::unique_ptr<Backend> k_backend = make_cpu_backend(1, best_instruction_set());
+  return *k_backend;
+}
+
+const std::vector<std::string> k_one{"y"};
+const std::vector<std::string> k_two{"first", "second"};
+const std::vector<ValueSpec> k_one_spec{{{5}}};
+const std::vector<ValueSpec> k_two_specs{{{5}}, {{1}}};
+
+std::vector<OutputLoss> losses_of_one(const json& config) {
+  return losses_from_compile_config(config, k_one, k_one_spec);
+}
+std::vector<OutputLoss> losses_of_two(const json& config) {
+  return losses_from_compile_config(config, k_two, k_two_specs);
+}
+
+json envelope(const char* class_name, const json& config) {
+  return {{"module", "keras.losses"},
+          {"class_name", class_name},
+          {"config", config},
+          {"registered_name", nullptr}};
+}
+
+std::string refusal(const json& config) {
+  try {
+    losses_of_two(config);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void check_loss(const json& golden, DType dtype) {
+  const auto loss = loss_from_config(golden["loss"], "the loss");
+  Array prediction = Array::from_json(golden["prediction"], dtype);
+  Array target = Array::from_json(golden["target"], dtype);
+  Array elements =
+      Array::of(Shape(golden["elements"]["shape"].get<std::vector<std::int64_t>>()), DType::float64);
+  Array gradient = Array::of(prediction.shape, dtype);
+  constexpr double k_scale = 0.25;  // exact, so that the golden figures need no other tolerance
+  loss->compute(backend(), prediction.tensor(), target.tensor(), k_scale, elements.tensor(),
+                gradient.tensor());
+  std::vector<double> unscaled = gradient.values();
+  for (double& g : unscaled) g /= k_scale;
+  const bool exact = dtype == DType::float64;
+  CHECK(largest_difference(elements.floats, golden["elements"]["data"].get<std::vector<double>>()) <=
+        (exact ? 1e-12 : golden["elements_tolerance"].get<double>()));
+  CHECK(largest_difference(unscaled, golden["gradient"]["data"].get<std::vector<double>>()) <=
+        (exact ? 1e-12 * 100 : golden["gradient_tolerance"].get<double>()));
+  // The loss alone has the same bits.
+  const std::vector<double> with_gradient = elements.floats;
+  loss->compute(backend(), prediction.tensor(), target.tensor(), k_scale, elements.tensor(), {});
+  CHECK(elements.floats == with_gradient);
+  // What the loss says of its target and of its elements fits the golden shapes.
+  const ValueSpec spec{
+      Shape(std::vector<std::int64_t>(prediction.shape.sizes().begin() + 1, prediction.shape.sizes().end())),
+      dtype};
+  CHECK(loss->target(spec, "y").shape.with_leading(prediction.shape[0]) == target.shape);
+  CHECK(loss->elements(spec) * prediction.shape[0] == elements.shape.elements());
+}
+
+}  // namespace
+
+TEST_CASE("losses are what Keras computes", "[losses][golden]") {
+  const json cases = golden_json("layers/losses.json")["cases"];
+  REQUIRE(cases.size() > 10);
+  for (const json& golden : cases) {
+    INFO(golden["name"]);
+    check_loss(golden, DType::float64);
+    check_loss(golden, DType::float32);
+  }
+}
+
+TEST_CASE("every form of a loss in a compile config", "[losses]") {
+  CHECK(losses_of_one({{"loss", "mse"}})[0].loss->name() == "mean_squared_error");
+  CHECK(losses_of_one({{"loss", "BCE"}})[0].loss->name() == "binary_crossentropy");
+  CHECK(losses_of_one({{"loss", {"mse"}}})[0].loss->name() == "mean_squared_error");
+  CHECK(losses_of_one({{"loss", {{"dense_1", "mse"}}}})[0].loss->name() == "mean_squared_error");
+  const json function{{"module", "builtins"}, {"class_name", "function"}, {"config", "mean_squared_error"}};
+  CHECK(losses_of_one({{"loss", function}})[0].loss->name() == "mean_squared_error");
+  const auto summed = losses_of_one(
+      {{"loss",
+        envelope("SparseCategoricalCrossentropy",
+                 {{"name", "x"}, {"reduction", "sum"}, {"from_logits", true}, {"ignore_class", nullptr}})}});
+  CHECK(summed[0].loss->name() == "sparse_categorical_crossentropy");
+  CHECK(summed[0].loss->sums());
+  CHECK(summed[0].loss->target(k_one_spec[0], "y") == ValueSpec{{}, DType::int32});
+
+  for (const json& loss : {json{"mse", "bce"}, json{{"first", "mse"}, {"second", "bce"}},
+                           json{{"mse"}, {"bce"}}, json{{"inner", {{"second", "bce"}}}, {"first", "mse"}}}) {
+    INFO(loss);
+    const auto losses = losses_of_two({{"loss", loss}});
+    REQUIRE(losses.size() == 2);
+    CHECK(losses[0].output == "first");
+    CHECK(losses[0].loss->name() == "mean_squared_error");
+    CHECK(losses[1].loss->name() == "binary_crossentropy");
+    CHECK(losses[1].weight == 1.0);
+  }
+  const auto both = losses_of_two({{"loss", "mse"}, {"loss_weights", {2, 0.5}}});
+  CHECK(both[0].weight == 2.0);
+  CHECK(both[1].weight == 0.5);
+  CHECK(losses_of_two({{"loss", "mse"}, {"loss_weights", {{"second", 3}, {"first", 1}}}})[1].weight == 3.0);
+}
+
+TEST_CASE("metrics are resolved as Keras does", "[losses]") {
+  const auto metric = [](const json& loss, const json& metrics) {
+    const auto losses = losses_of_one({{"loss", loss}, {"metrics", metrics}});
+    REQUIRE(losses[0].metrics.size() == 1);
+    return losses[0].metrics[0];
+  };
+  const ValueSpec spec = k_one_spec[0];
+  Array prediction = Array::of({2, 5}, DType::float32, {.1, .7, .2, .6, .7, .9, .1, .2, .3, .9});
+  Array labels = Array::of({2}, DType::int32, {1, 4});
+  Array one_hot = Array::of({2, 5}, DType::float32, {0, 1, 0, 0, 0, 1, 0, 0, 0, 0});
+  const auto sparse = metric("sparse_categorical_crossentropy", {"acc"});
+  CHECK(sparse->name() == "acc");
+  CHECK(sparse->hits(backend(), prediction.tensor(), labels.tensor()) == 1);  // the first of equals counts
+  CHECK(sparse->total(spec, 2) == 2);
+  const auto categorical = metric("categorical_crossentropy", {"accuracy"});
+  CHECK(categorical->hits(backend(), prediction.tensor(), one_hot.tensor()) == 2);
+  const auto binary = metric("binary_crossentropy", {"binary_accuracy"});
+  CHECK(binary->hits(backend(), prediction.tensor(), one_hot.tensor()) == 7);
+  CHECK(binary->total(spec, 2) == 10);
+  const auto strict =
+      metric("binary_crossentropy", {envelope("BinaryAccuracy", {{"threshold", 0.8}, {"name", "b"}})});
+  CHECK(strict->name() == "b");
+  CHECK(strict->hits(backend(), prediction.tensor(), one_hot.tensor()) == 8);
+
+  const auto two = losses_of_two(
+      {{"loss", {"sparse_categorical_crossentropy", "bce"}}, {"metrics", {{"second", {"accuracy"}}}}});
+  CHECK(two[0].metrics.empty());
+  CHECK(two[1].metrics.size() == 1);
+  CHECK(losses_of_two({{"loss", "mse"}, {"metrics", {nullptr, "accuracy"}}})[1].metrics.size() == 1);
+  CHECK(losses_of_one({{"loss", "mse"}, {"metrics", nullptr}, {"weighted_metrics", json::array()}})[0]
+            .metrics.empty());
+}
+
+TEST_CASE("losses and metrics that aren't supported are refused by name", "[losses]") {
+  CHECK_THAT(refusal({{"loss", "mean_square_error"}}), Contains("did you mean 'mean_squared_error'"));
+  CHECK_THAT(refusal({{"loss", "huber"}}), Contains("'first'") && Contains("huber") && Contains("Supported"));
+  CHECK_THAT(refusal({{"loss", "crossentropy"}}), Contains("name it in full"));
+  CHECK_THAT(refusal({{"loss", nullptr}}), Contains("no loss"));
+  CHECK_THAT(refusal({{"loss", {"mse", nullptr}}}), Contains("'second'") && Contains("null"));
+  CHECK_THAT(refusal({{"loss", {"mse"}}}), Contains("1 entries") && Contains("2 outputs"));
+  CHECK_THAT(refusal({{"loss", {{"first", "mse"}, {"secnd", "mse"}}}}), Contains("did you mean 'second'"));
+  CHECK_THAT(refusal({{"loss", envelope("SparseCategoricalCrossentropy", {{"ignore_class", 1}})}}),
+             Contains("ignore_class"));
+  CHECK_THAT(refusal({{"loss", envelope("CategoricalCrossentropy", {{"axis", 1}})}}), Contains("axis"));
+  CHECK_THAT(refusal({{"loss", envelope("MeanSquaredError", {{"reduction", nullptr}})}}),
+             Contains("reduction"));
+  CHECK_THAT(refusal({{"loss", envelope("BinaryCrossentropy", {{"label_smoothing", 2.0}})}}),
+             Contains("label_smoothing"));
+  CHECK_THAT(refusal({{"loss", "mse"}, {"metrics", {{"first", "mae"}}}}),
+             Contains("mae") && Contains("accuracy"));
+  CHECK_THAT(refusal({{"loss", "mse"}, {"metrics", {"accuracy"}}}), Contains("one an output"));
+  CHECK_THAT(refusal({{"loss", "mse"}, {"metrics", {{"first", "sparse_categorical_accuracy"}}}}),
+             Contains("integer labels"));
+  CHECK_THAT(refusal({{"loss", "mse"}, {"weighted_metrics", {"accuracy"}}}), Contains("weighted_metrics"));
+  CHECK_THAT(refusal({{"loss", "mse"}, {"loss_weights", {1, "x"}}}), Contains("loss_weights"));
+  const std::vector<ValueSpec> scalar{{{}}};
+  CHECK_THROWS_WITH(losses_from_compile_config({{"loss", "mse"}}, k_one, scalar), Contains("last dimension"));
+}

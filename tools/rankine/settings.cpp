@@ -1,0 +1,365 @@
+#include "tools/rankine/settings.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+#include "optimizer/near_match.hpp"
+#include "runtime/error.hpp"
+#include "tools/rankine/job_file.hpp"
+
+namespace rankine {
+namespace {
+
+constexpr std::string_view k_model_and_data = "Model and data";
+constexpr std::string_view k_training = "Training";
+constexpr std::string_view k_machine = "Ranks and speed (none of these changes a bit of the result)";
+constexpr std::string_view k_output = "Output";
+constexpr std::string_view k_job_file = "Job file";
+constexpr std::size_t k_help_column = 28;  // where descriptions begin
+constexpr std::size_t k_help_width = 82;   // of a description
+
+constexpr std::array k_settings{
+    Setting{"model", "FILE", k_model_and_data, &Settings::model,
+            "Keras 3 model: .keras, a folder with its content, or the .json of model.to_json()"},
+    Setting{"weights", "FILE", k_model_and_data, &Settings::weights,
+            "start from these: .weights.h5, or the .weights.json of sharded ones (default: those of the "
+            "model file; a .json has none and starts from its initializers)"},
+    Setting{"data", "FILE", k_model_and_data, &Settings::data,
+            "HDF5 file with /inputs/<name> and /targets/<name>, first axis = samples, names as in the model; "
+            "x and y also serve when there is one"},
+    Setting{"text", "FILE", k_model_and_data, &Settings::text,
+            "in place of --data, for a language model: text, whose characters are the ids"},
+    Setting{"tokens", "FILE", k_model_and_data, &Settings::tokens,
+            "in place of --data, for a language model: raw little-endian token ids"},
+    Setting{"token-bytes", "2|4", k_model_and_data, &Settings::token_bytes, "bytes of one id in --tokens", 2},
+    Setting{"validation-data", "FILE", k_model_and_data, &Settings::validation_data,
+            "evaluated after every epoch; a file of the same kind as the training data"},
+    Setting{"batch", "N", k_training, &Settings::batch, "global batch: samples of one step over all ranks",
+            1},
+    Setting{"epochs", "E", k_training, &Settings::epochs, "how often to go through the data", 1},
+    Setting{"steps", "S", k_training, &Settings::steps, "in place of --epochs: train up to step S", 1},
+    Setting{"seed", "K", k_training, &Settings::seed,
+            "of the order of the samples, of dropout, and of initial weights"},
+    Setting{"no-shuffle", "", k_training, &Settings::no_shuffle, "take the samples in the order of the file"},
+    Setting{"mesh", "SHAPE", k_machine, &Settings::mesh, "data=N for N ranks, or auto: all ranks"},
+    Setting{"accumulate", "N", k_machine, &Settings::accumulate,
+            "work through a step's batch in N parts, to use less memory", 1},
+    Setting{"threads", "N", k_machine, &Settings::threads,
+            "of each rank (default: its share of the cores that it may use)", 1},
+    Setting{"bucket-bytes", "N", k_machine, &Settings::bucket_bytes, "gradients that travel together", 1},
+    Setting{"isa", "SET", k_machine, &Settings::isa, "portable, avx2, avx512, or best: the best there is"},
+    Setting{"output", "FILE", k_output, &Settings::output,
+            "write the trained model, with the optimizer's state: .keras or .weights.h5, for Keras to load"},
+    Setting{"log", "FILE.jsonl", k_output, &Settings::log,
+            "append one JSON object a line: start, every step, every epoch, end"},
+    Setting{"quiet", "", k_output, &Settings::quiet, "print nothing but errors"},
+    Setting{"config", "JOB.toml", k_job_file, &Settings::config,
+            "job file: every flag is also a key of it, and the flag wins"},
+};
+
+/// Settings that answer the same question: at most one of each may be given.
+constexpr std::array<std::array<std::string_view, 3>, 2> k_alternatives{
+    {{"data", "text", "tokens"}, {"epochs", "steps", ""}}};
+
+const std::string k_examples = R"(Examples:
+  mpirun -n 2 rankine train --model model.keras --data train.h5 --batch 64 --epochs 3 --output trained.keras
+  srun --mpi=pmix rankine train --model gpt.keras --text corpus.txt --steps 1000 --config job.toml --log run.jsonl
+
+A job file:
+  model = "gpt.keras"
+  tokens = "corpus.bin"
+  batch = 256
+
+  [inputs]                  # of a language model, besides the ids
+  positions = "arange"      # 0, 1, 2, ... in every sample
+
+  [compile]                 # in place of what the model file says, which need not say anything then
+  optimizer = "adamw"       # a name, or Keras's JSON in single quotes
+  learning_rate = 0.001     # this and any other key is the optimizer's, in Keras's words
+  loss = "sparse_categorical_crossentropy"
+  metrics = ["accuracy"]
+)";
+
+/// A value as it was written, before it is understood.
+struct Given {
+  std::string text;
+  std::string origin;  ///< "--batch", or the line of the job file and the key
+  bool by_flag = false;
+};
+using GivenSettings = std::map<std::string_view, Given>;
+
+const Setting* find_setting(std::string_view name) {
+  const auto found = std::find_if(k_settings.begin(), k_settings.end(),
+                                  [&](const Setting& row) { return row.name == name; });
+  return found == k_settings.end() ? nullptr : &*found;
+}
+
+bool is_switch(const Setting& row) {
+  return std::holds_alternative<bool Settings::*>(row.target);
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string> known,
+                         const std::string& before) {
+  const std::string near = near_match(word, known);
+  return near.empty() ? "." : "; did you mean " + before + near + "?";
+}
+
+std::vector<std::string> setting_names(bool in_job_file) {
+  std::vector<std::string> names;
+  for (const Setting& row : k_settings) {
+    if (!in_job_file || row.name != "config") names.emplace_back(row.name);
+  }
+  return names;
+}
+
+std::string flag_of(std::string_view name) {
+  return "--" + std::string(name);
+}
+
+std::int64_t whole_number(const Setting& row, const Given& given) {
+  std::int64_t value = 0;
+  const char* end = given.text.data() + given.text.size();
+  const auto [rest, error] = std::from_chars(given.text.data(), end, value);
+  if (error != std::errc() || rest != end || value < row.least) {
+    throw UsageError(given.origin + " must be a whole number of at least " + std::to_string(row.least) +
+                     ", not '" + given.text + "'");
+  }
+  return value;
+}
+
+void apply(const Setting& row, const Given& given, Settings& settings) {
+  if (const auto* text = std::get_if<std::string Settings::*>(&row.target)) {
+    if (given.text.empty()) throw UsageError(given.origin + " is empty");
+    settings.** text = given.text;
+  } else if (const auto* number = std::get_if<std::int64_t Settings::*>(&row.target)) {
+    settings.** number = whole_number(row, given);
+  } else if (given.text == "true" || given.text == "false") {
+    settings.*std::get<bool Settings::*>(row.target) = given.text == "true";
+  } else {
+    throw UsageError(given.origin + " must be true or false, not '" + given.text + "'");
+  }
+}
+
+/// The flags' definitions for CLI11, which splits the arguments and writes the help; values stay texts.
+struct FlagParser {
+  CLI::App app{
+      "Trains a Keras model on the ranks that mpirun or srun started; any number of them gives the same "
+      "bits.",
+      "rankine train"};
+  std::map<std::string_view, std::string> texts;
+  std::map<std::string_view, bool> switches;
+
+  FlagParser() {
+    app.allow_extras();
+    app.footer(k_examples);
+    app.set_help_flag();  // help is answered before MPI is touched
+    app.get_formatter()->column_width(k_help_column);
+    for (const Setting& row : k_settings) {
+      const std::string help = wrapped(std::string(row.help) + default_of(row));
+      if (is_switch(row)) {
+        app.add_flag(flag_of(row.name), switches[row.name], help)->group(std::string(row.group));
+      } else {
+        app.add_option(flag_of(row.name), texts[row.name], help)
+            ->type_name(std::string(row.placeholder))
+            ->group(std::string(row.group));
+      }
+    }
+  }
+
+  static std::string default_of(const Setting& row) {
+    const auto* number = std::get_if<std::int64_t Settings::*>(&row.target);
+    const std::int64_t value = number == nullptr ? 0 : Settings{}.**number;
+    return value == 0 ? "" : " (default " + std::to_string(value) + ")";
+  }
+
+  /// Lines of bearable length; CLI11 indents them.
+  static std::string wrapped(const std::string& text) {
+    std::string lines;
+    std::size_t used = 0;
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+      const bool breaks = used > 0 && used + 1 + word.size() > k_help_width;
+      if (used > 0) lines += breaks ? '\n' : ' ';
+      used = (breaks || used == 0 ? 0 : used + 1) + word.size();
+      lines += word;
+    }
+    return lines;
+  }
+
+  GivenSettings parse(std::span<const std::string> arguments) {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
+    try {
+      app.parse(reversed);
+    } catch (const CLI::ParseError& error) {
+      throw UsageError(std::string(error.what()) + ". See rankine train --help");
+    }
+    refuse_extras();
+    GivenSettings given;
+    for (const Setting& row : k_settings) {
+      if (app.count(flag_of(row.name)) == 0) continue;
+      given[row.name] = {is_switch(row) ? "true" : texts[row.name], flag_of(row.name), true};
+    }
+    return given;
+  }
+
+  void refuse_extras() const {
+    const std::vector<std::string> extras = app.remaining();
+    if (extras.empty()) return;
+    const std::string& word = extras.front();
+    if (!word.starts_with("-")) {
+      throw UsageError("'" + word + "' isn't a flag, and train takes nothing else. See rankine train --help");
+    }
+    const std::string name = word.substr(
+        word.find_first_not_of('-') == std::string::npos ? word.size() : word.find_first_not_of('-'));
+    throw UsageError("there is no flag " + word + did_you_mean(name, setting_names(false), "--") +
+                     " See rankine train --help");
+  }
+};
+
+std::string scalar(const JobEntry& entry) {
+  if (entry.is_list || entry.values.size() != 1) {
+    throw UsageError(entry.origin + ": '" + entry.key + "' takes one value; write texts in quotes");
+  }
+  return entry.values.front();
+}
+
+/// One value of [compile] as JSON: JSON itself, a number, true or false, or a text.
+nlohmann::json json_of(const JobEntry& entry, const std::string& value) {
+  auto parsed = nlohmann::json::parse(value, nullptr, false);
+  if (!parsed.is_discarded()) return parsed;
+  if (value.starts_with('{') || value.starts_with('[')) {
+    throw UsageError(entry.origin + ": '" + entry.key + "' isn't valid JSON: " + value);
+  }
+  return value;
+}
+
+std::string compile_override(const JobEntry& entry) {
+  if (!entry.is_list) return json_of(entry, scalar(entry)).dump();
+  auto list = nlohmann::json::array();
+  for (const std::string& value : entry.values) list.push_back(json_of(entry, value));
+  return list.dump();
+}
+
+void read_section(const JobEntry& entry, Settings& settings) {
+  if (entry.section == "compile") {
+    settings.compile[entry.key] = compile_override(entry);
+  } else if (entry.section == "inputs") {
+    if (scalar(entry) != "arange") {
+      throw UsageError(entry.origin + ": '" + entry.key + "' can be \"arange\" only, not \"" + scalar(entry) +
+                       "\"");
+    }
+    settings.arange_inputs.push_back(entry.key);
+  } else {
+    throw UsageError(entry.origin + ": there is no section [" + entry.section +
+                     "]; there are [inputs] and [compile]");
+  }
+}
+
+/// Keys of the job file join what the flags gave, unless a flag gave the same or an alternative to it.
+void add_job_file(Settings& settings, GivenSettings& given) {
+  const GivenSettings flags = given;
+  const auto answered = [&](std::string_view name) {
+    if (flags.contains(name)) return true;
+    return std::any_of(k_alternatives.begin(), k_alternatives.end(), [&](const auto& group) {
+      return std::find(group.begin(), group.end(), name) != group.end() &&
+             std::any_of(group.begin(), group.end(),
+                         [&](std::string_view other) { return flags.contains(other); });
+    });
+  };
+  for (const JobEntry& entry : read_job_file(given.at("config").text)) {
+    if (!entry.section.empty()) {
+      read_section(entry, settings);
+      continue;
+    }
+    const Setting* row = entry.key == "config" ? nullptr : find_setting(entry.key);
+    if (row == nullptr) {
+      throw UsageError(entry.origin + ": there is no key '" + entry.key + "'" +
+                       did_you_mean(entry.key, setting_names(true), "") + " The keys are the flags of train");
+    }
+    const Given job{scalar(entry), entry.origin + ": " + entry.key, false};
+    Settings unused;
+    apply(*row, job, unused);  // a wrong value is wrong also where a flag wins
+    if (!answered(row->name)) given[row->name] = job;
+  }
+}
+
+void check_alternatives(const GivenSettings& given) {
+  for (const auto& group : k_alternatives) {
+    std::vector<std::string> both;
+    for (const std::string_view name : group) {
+      if (given.contains(name)) both.push_back(given.at(name).origin);
+    }
+    if (both.size() > 1)
+      throw UsageError(both[0] + " and " + both[1] + " exclude each other: give one of them");
+  }
+}
+
+void check(const Settings& settings, const GivenSettings& given) {
+  if (settings.model.empty()) throw UsageError("--model is missing: the Keras model to train");
+  const bool ids = !settings.text.empty() || !settings.tokens.empty();
+  if (settings.data.empty() && !ids) {
+    throw UsageError("there is no data: give --data FILE.h5, --text FILE or --tokens FILE");
+  }
+  if (given.contains("token-bytes")) {
+    if (settings.token_bytes != 2 && settings.token_bytes != 4) {
+      throw UsageError(given.at("token-bytes").origin + " must be 2 or 4, not '" +
+                       given.at("token-bytes").text + "'");
+    }
+    if (settings.tokens.empty())
+      throw UsageError(given.at("token-bytes").origin + " goes with --tokens only");
+  }
+  if (!settings.arange_inputs.empty() && !ids) {
+    throw UsageError(
+        "[inputs] of the job file goes with --text or --tokens only: an HDF5 file has all inputs");
+  }
+}
+
+}  // namespace
+
+std::span<const Setting> setting_table() {
+  return k_settings;
+}
+
+Settings parse_settings(std::span<const std::string> arguments) {
+  FlagParser parser;
+  GivenSettings given = parser.parse(arguments);
+  Settings settings;
+  if (given.contains("config")) add_job_file(settings, given);
+  check_alternatives(given);
+  for (const Setting& row : k_settings) {
+    if (given.contains(row.name)) apply(row, given.at(row.name), settings);
+  }
+  check(settings, given);
+  return settings;
+}
+
+std::string to_text(const Settings& settings) {
+  std::string text;
+  const auto add = [&](std::string_view name, const std::string& value) {
+    text += std::string(name) + " = " + value + "\n";
+  };
+  for (const Setting& row : k_settings) {
+    if (const auto* path = std::get_if<std::string Settings::*>(&row.target)) {
+      add(row.name, settings.**path);
+    } else if (const auto* number = std::get_if<std::int64_t Settings::*>(&row.target)) {
+      add(row.name, std::to_string(settings.**number));
+    } else {
+      add(row.name, settings.*std::get<bool Settings::*>(row.target) ? "true" : "false");
+    }
+  }
+  for (const std::string& name : settings.arange_inputs) add("[inputs] " + name, "\"arange\"");
+  for (const auto& [key, value] : settings.compile) add("[compile] " + key, value);
+  return text;
+}
+
+std::string train_help() {
+  return FlagParser().app.help();
+}
+
+}  // namespace rankine

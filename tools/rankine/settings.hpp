@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace rankine {
+
+/// What `[compile]` of a job file says about one key: JSON text, made from what stands there.
+using CompileOverrides = std::map<std::string, std::string>;
+
+/// Everything that a person may set for training, by flag or in the job file.
+struct Settings {
+  std::string model;
+  std::string weights;
+  std::string data;
+  std::string text;
+  std::string tokens;
+  std::int64_t token_bytes = 2;
+  std::string validation_data;
+
+  std::int64_t batch = 32;
+  std::int64_t epochs = 1;
+  std::int64_t steps = 0;  ///< 0: by epochs
+  std::int64_t seed = 0;
+  bool no_shuffle = false;
+
+  std::string mesh = "auto";
+  std::int64_t accumulate = 1;
+  std::int64_t threads = 0;  ///< 0: this rank's share of its cores
+  std::int64_t bucket_bytes = std::int64_t{4} << 20;
+  std::string isa = "best";
+
+  std::string output;
+  std::string log;
+  bool quiet = false;
+  std::string config;
+
+  std::vector<std::string> arange_inputs;  ///< [inputs] name = "arange"
+  CompileOverrides compile;                ///< [compile]
+};
+
+/// One row of the table of settings. Flags, help, keys of the job file and checks follow from it.
+struct Setting {
+  using Target = std::variant<std::string Settings::*, std::int64_t Settings::*, bool Settings::*>;
+  std::string_view name;         ///< "batch": --batch, and `batch` in a job file
+  std::string_view placeholder;  ///< "N" in help; "" for a switch
+  std::string_view group;        ///< in help
+  Target target;
+  std::string_view help;
+  std::int64_t least = 0;  ///< of a number
+};
+std::span<const Setting> setting_table();
+
+/// From the arguments after "train", and the job file that they name; a flag wins over the job file. Throws
+/// UsageError.
+Settings parse_settings(std::span<const std::string> arguments);
+
+/// Every setting on a line of its own, "batch = 32": to compare what ranks were started with.
+std::string to_text(const Settings& settings);
+
+/// The text of `rankine train --help`.
+std::string train_help();
+
+}  // namespace rankine
