@@ -175,6 +175,13 @@ RANKINE_LANEWISE(IntVec, select, (Mask<T> m, IntVec<T> yes, IntVec<T> no),
                  int_select(m.r[i], yes.r[i], no.r[i]))
 #undef RANKINE_LANEWISE
 
+/// The 64-bit products of the lower halves of 64-bit lanes, without sign.
+RANKINE_INLINE IntVec<double> multiply_lower_halves(IntVec<double> a, IntVec<double> b) {
+  IntVec<double> out;
+  for (int i = 0; i < k_registers<double>; ++i) out.r[i] = multiply_register_halves(a.r[i], b.r[i]);
+  return out;
+}
+
 template <int bits, class T>
 RANKINE_FUNCTION IntVec<T> shift_left(IntVec<T> a) {
   IntVec<T> out;
