@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "optimizer/keras_object.hpp"
 #include "optimizer/rule.hpp"
 #include "optimizer/wide_loop.hpp"
 
@@ -86,16 +87,18 @@ class Adam final : public Rule {
 
 }  // namespace
 
-std::unique_ptr<Rule> make_adam(ConfigFields& config) {
+std::unique_ptr<Rule> make_adam(ConfigReader& config) {
   const AdamSettings defaults;
   AdamSettings settings;
-  settings.beta_1 = config.number("beta_1", defaults.beta_1);
-  settings.beta_2 = config.number("beta_2", defaults.beta_2);
-  settings.epsilon = config.number("epsilon", defaults.epsilon);
-  settings.amsgrad = config.flag("amsgrad", defaults.amsgrad);
-  if (!(settings.beta_1 >= 0 && settings.beta_1 < 1)) config.refuse("beta_1", "at least 0 and below 1");
-  if (!(settings.beta_2 >= 0 && settings.beta_2 < 1)) config.refuse("beta_2", "at least 0 and below 1");
-  if (!(settings.epsilon >= 0)) config.refuse("epsilon", "at least 0");
+  settings.beta_1 = config.get<double>("beta_1", defaults.beta_1);
+  settings.beta_2 = config.get<double>("beta_2", defaults.beta_2);
+  settings.epsilon = config.get<double>("epsilon", defaults.epsilon);
+  settings.amsgrad = config.get<bool>("amsgrad", defaults.amsgrad);
+  if (!(settings.beta_1 >= 0 && settings.beta_1 < 1))
+    refuse_value(config, "beta_1", "at least 0 and below 1");
+  if (!(settings.beta_2 >= 0 && settings.beta_2 < 1))
+    refuse_value(config, "beta_2", "at least 0 and below 1");
+  if (!(settings.epsilon >= 0)) refuse_value(config, "epsilon", "at least 0");
   return std::make_unique<Adam>(settings);
 }
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "optimizer/near_match.hpp"
+#include "optimizer/keras_object.hpp"
 #include "optimizer/rule.hpp"
 #include "optimizer/wide_loop.hpp"
 #include "runtime/error.hpp"
@@ -43,7 +43,7 @@ void clip_elements(const VariableClip& by, std::int64_t count, const T* g, T* ou
 
 }  // namespace
 
-Clip Clip::from_config(ConfigFields& config) {
+Clip Clip::from_config(ConfigReader& config) {
   struct Option {
     const char* key;
     ClipKind kind;
@@ -54,16 +54,14 @@ Clip Clip::from_config(ConfigFields& config) {
   Clip clip;
   std::vector<std::string> given;
   for (const auto& option : k_options) {
-    const auto limit = config.optional_number(option.key);
+    const auto limit = config.optional<double>(option.key);
     if (!limit) continue;
-    if (*limit < 0) config.refuse(option.key, "at least 0");
-    given.push_back(std::string(option.key) + "=" + config.find(option.key)->dump());
+    if (*limit < 0) refuse_value(config, option.key, "at least 0");
+    given.push_back(std::string(option.key) + "=" + config.raw(option.key)->dump());
     if (*limit > 0) clip = {option.kind, *limit};
   }
   if (given.size() > 1) {
-    throw ConfigError(config.owner() +
-                      ": only one of clipnorm, global_clipnorm and clipvalue can be set; got " +
-                      listed(given));
+    config.refuse("takes only one of clipnorm, global_clipnorm and clipvalue; got " + listed(given));
   }
   return clip;
 }

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "optimizer/config_fields.hpp"
 #include "runtime/compute/dtype.hpp"
+#include "runtime/model/config_reader.hpp"
 
 namespace rankine {
 
@@ -16,7 +16,7 @@ struct Clip {
   double limit = 0.0;
 
   /// Throws ConfigError for two of them at once or a negative one. 0 clips nothing, as in Keras.
-  static Clip from_config(ConfigFields& config);
+  static Clip from_config(ConfigReader& config);
 };
 
 /// The clipping of one variable in one update.

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "optimizer/config_fields.hpp"
 #include "optimizer/coordinated_optimizer.hpp"
+#include "optimizer/keras_object.hpp"
 #include "runtime/error.hpp"
 
 namespace rankine {
@@ -24,8 +24,8 @@ nlohmann::json optimizer_part(const std::string& config) {
   return *inside;
 }
 
-void read_learning_rate(ConfigFields& config, OptimizerSettings& settings) {
-  const auto* rate = config.find("learning_rate");
+void read_learning_rate(ConfigReader& config, OptimizerSettings& settings) {
+  const auto* rate = config.raw("learning_rate");
   if (rate == nullptr) {
     settings.learning_rate = static_cast<float>(settings.kind->learning_rate);
   } else if (rate->is_object()) {
@@ -33,47 +33,46 @@ void read_learning_rate(ConfigFields& config, OptimizerSettings& settings) {
   } else if (rate->is_number_float()) {
     settings.learning_rate = rate->get<float>();
   } else {
-    config.refuse("learning_rate", "a float (Keras takes no integers: write 1.0, not 1) or a schedule");
+    refuse_value(config, "learning_rate",
+                 "a float (Keras takes no integers: write 1.0, not 1) or a schedule");
   }
 }
 
 /// Settings of every optimizer of Keras that aren't supported yet: refused unless they do nothing.
-void refuse_not_yet(ConfigFields& config) {
-  if (config.flag("use_ema", false)) {
-    throw ConfigError(config.owner() + ": use_ema isn't supported yet; set it to false");
+void refuse_not_yet(ConfigReader& config) {
+  if (config.get<bool>("use_ema", false))
+    config.refuse("has use_ema, which isn't supported yet; set it to false");
+  config.ignore({"ema_momentum", "ema_overwrite_frequency"});
+  if (config.optional<double>("loss_scale_factor")) {
+    config.refuse("has a loss_scale_factor, which isn't supported yet; set it to null");
   }
-  config.optional_number("ema_momentum");
-  config.optional_integer("ema_overwrite_frequency");
-  if (config.optional_number("loss_scale_factor")) {
-    throw ConfigError(config.owner() + ": loss_scale_factor isn't supported yet; set it to null");
-  }
-  if (config.find("decay") != nullptr) {
-    throw ConfigError(
-        config.owner() +
-        ": decay is Keras 2's and Keras 3 ignores it; remove it, or give an InverseTimeDecay as "
-        "the learning_rate");
+  if (config.optional<double>("decay")) {
+    config.refuse(
+        "has decay, which is Keras 2's and which Keras 3 ignores; remove it, or give an InverseTimeDecay as "
+        "the "
+        "learning_rate");
   }
 }
 
 OptimizerSettings read_settings(const RuleKind& kind, const nlohmann::json& json) {
-  ConfigFields config(json, kind.class_name);
+  ConfigReader config(json, kind.class_name);
   OptimizerSettings settings;
   settings.kind = &kind;
-  settings.name = config.text("name", kind.name);
+  settings.name = config.get<std::string>("name", kind.name);
   read_learning_rate(config, settings);
-  settings.weight_decay = config.optional_number("weight_decay");
+  settings.weight_decay = config.optional<double>("weight_decay");
   if (kind.weight_decay != 0.0 && !settings.weight_decay) {
-    if (json.contains("weight_decay")) config.refuse("weight_decay", "a number");
+    if (json.contains("weight_decay")) refuse_value(config, "weight_decay", "a number");
     settings.weight_decay = kind.weight_decay;
   }
   settings.clip = Clip::from_config(config);
-  if (const auto steps = config.optional_integer("gradient_accumulation_steps")) {
-    if (*steps < 2) config.refuse("gradient_accumulation_steps", "an integer of at least 2, or null");
+  if (const auto steps = config.optional<std::int64_t>("gradient_accumulation_steps")) {
+    if (*steps < 2) refuse_value(config, "gradient_accumulation_steps", "at least 2, or null");
     settings.accumulation_steps = *steps;
   }
   refuse_not_yet(config);
   settings.rule = kind.make(config);
-  config.refuse_unknown();
+  config.finish();
   return settings;
 }
 
@@ -89,7 +88,7 @@ std::unique_ptr<Optimizer> make_optimizer(const std::string& config, const Optim
     return std::make_unique<CoordinatedOptimizer>(read_settings(kind, nlohmann::json::object()), options);
   }
   if (!part.is_object()) throw ConfigError("optimizer must be a Keras object or a name; got " + part.dump());
-  const Envelope envelope = open_envelope(part, "optimizer");
+  const KerasObject envelope = open_envelope(part, "optimizer");
   const RuleKind& kind = find_rule(envelope.class_name);
   return std::make_unique<CoordinatedOptimizer>(read_settings(kind, *envelope.config), options);
 }

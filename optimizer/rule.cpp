@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "optimizer/near_match.hpp"
+#include "optimizer/keras_object.hpp"
 #include "runtime/error.hpp"
 
 namespace rankine {
@@ -29,28 +29,35 @@ constexpr std::array k_not_yet{"RMSprop",
                                "LossScaleOptimizer",
                                "MultiOptimizer"};
 
+/// Python's str.lower, with which Keras looks up plain names.
+std::string lower_case(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
 }  // namespace
 
 const RuleKind& find_rule(const std::string& class_name, bool any_case) {
-  const auto is_it = [&](const char* name) {
-    return any_case ? lower_case(name) == lower_case(class_name) : name == class_name;
-  };
-  std::vector<std::string> supported;
+  const auto spelled = [&](const std::string& name) { return any_case ? lower_case(name) : name; };
+  const std::string wanted = spelled(class_name);
+  std::vector<std::string> supported, known;
   for (const auto& kind : k_rules) {
-    if (is_it(kind.class_name)) return kind;
+    if (spelled(kind.class_name) == wanted) return kind;
     supported.emplace_back(kind.class_name);
+    known.push_back(spelled(kind.class_name));
   }
   for (const char* name : k_not_yet) {
-    if (is_it(name)) {
+    if (spelled(name) == wanted) {
       throw ConfigError(std::string("optimizer ") + name +
                         " isn't supported yet; supported: " + listed(supported));
     }
+    known.push_back(spelled(name));
   }
-  std::vector<std::string> all = supported;
-  all.insert(all.end(), k_not_yet.begin(), k_not_yet.end());
-  const std::string near = near_match(class_name, all);
+  const std::string near = nearest_word(wanted, known);
   throw ConfigError("Keras has no optimizer `" + class_name + "`" +
-                    (near.empty() ? "" : "; did you mean " + near + "?") +
+                    (near.empty() ? "." : "; did you mean " + near + "?") +
                     " Supported: " + listed(supported));
 }
 

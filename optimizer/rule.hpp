@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "optimizer/config_fields.hpp"
 #include "runtime/compute/dtype.hpp"
+#include "runtime/model/config_reader.hpp"
 
 namespace rankine {
 
@@ -67,7 +67,7 @@ struct RuleKind {
   const char* name;                                     ///< what Keras calls an instance by default: "adam_w"
   double learning_rate;                                 ///< default
   double weight_decay;                                  ///< default; 0 means none
-  std::unique_ptr<Rule> (*make)(ConfigFields& config);  ///< reads the rule's own keys
+  std::unique_ptr<Rule> (*make)(ConfigReader& config);  ///< reads the rule's own keys
 };
 
 /// The row of a class name; with `any_case` also as Keras's string form has it ("adamw"). Throws ConfigError
@@ -75,8 +75,8 @@ struct RuleKind {
 const RuleKind& find_rule(const std::string& class_name, bool any_case = false);
 
 // One a file.
-std::unique_ptr<Rule> make_sgd(ConfigFields& config);
-std::unique_ptr<Rule> make_adam(ConfigFields& config);
+std::unique_ptr<Rule> make_sgd(ConfigReader& config);
+std::unique_ptr<Rule> make_adam(ConfigReader& config);
 
 /// Calls f<T>() for the floating type that a dtype names.
 template <class F>

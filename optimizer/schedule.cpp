@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "optimizer/config_fields.hpp"
-#include "optimizer/near_match.hpp"
+#include "optimizer/keras_object.hpp"
 #include "runtime/error.hpp"
 
 namespace rankine {
@@ -26,65 +25,75 @@ float logarithm(float x) {
 }
 constexpr float k_pi = std::numbers::pi_v<float>;
 
-float initial_rate(ConfigFields& config) {
+float initial_rate(ConfigReader& config) {
   // Keras would go on in integers here and give a rate of 0.
-  const auto* value = config.find("initial_learning_rate");
+  const auto* value = config.raw("initial_learning_rate");
   if (value == nullptr || !value->is_number_float()) {
-    config.refuse("initial_learning_rate", "a float (write 1.0, not 1)");
+    refuse_value(config, "initial_learning_rate", "a float (write 1.0, not 1)");
   }
   return value->get<float>();
 }
 
-double positive(ConfigFields& config, const char* key) {
-  const double value = config.number(key);
-  if (!(value > 0)) config.refuse(key, "greater than 0");
+double positive(ConfigReader& config, const char* key) {
+  const double value = config.required<double>(key);
+  if (!(value > 0)) refuse_value(config, key, "greater than 0");
   return value;
 }
 
-Schedule exponential_decay(ConfigFields& config) {
+std::vector<double> numbers(ConfigReader& config, const char* key) {
+  const auto* value = config.raw(key);
+  if (value == nullptr || !value->is_array() ||
+      !std::all_of(value->begin(), value->end(), [](const auto& element) { return element.is_number(); })) {
+    refuse_value(config, key, "a list of numbers");
+  }
+  return value->get<std::vector<double>>();
+}
+
+Schedule exponential_decay(ConfigReader& config) {
   const float initial = initial_rate(config);
   const auto steps = static_cast<float>(positive(config, "decay_steps"));
-  const auto rate = static_cast<float>(config.number("decay_rate"));
-  const bool staircase = config.flag("staircase", false);
+  const auto rate = static_cast<float>(config.required<double>("decay_rate"));
+  const bool staircase = config.get<bool>("staircase", false);
   return [=](std::int64_t step) {
     const float p = static_cast<float>(step) / steps;
     return initial * power(rate, staircase ? std::floor(p) : p);
   };
 }
 
-Schedule inverse_time_decay(ConfigFields& config) {
+Schedule inverse_time_decay(ConfigReader& config) {
   const float initial = initial_rate(config);
   const auto steps = static_cast<float>(positive(config, "decay_steps"));
-  const auto rate = static_cast<float>(config.number("decay_rate"));
-  const bool staircase = config.flag("staircase", false);
+  const auto rate = static_cast<float>(config.required<double>("decay_rate"));
+  const bool staircase = config.get<bool>("staircase", false);
   return [=](std::int64_t step) {
     const float p = static_cast<float>(step) / steps;
     return initial / (1.0F + rate * (staircase ? std::floor(p) : p));
   };
 }
 
-Schedule piecewise_constant_decay(ConfigFields& config) {
-  const auto given = config.numbers("boundaries");
-  const auto values = config.numbers("values");
-  if (given.empty()) config.refuse("boundaries", "at least one step");
+Schedule piecewise_constant_decay(ConfigReader& config) {
+  const auto given = numbers(config, "boundaries");
+  const auto values = numbers(config, "values");
+  if (given.empty()) refuse_value(config, "boundaries", "at least one step");
   if (values.size() != given.size() + 1) {
-    config.refuse("values", "one more than the " + std::to_string(given.size()) + " boundaries");
+    refuse_value(config, "values", "one more than the " + std::to_string(given.size()) + " boundaries");
   }
   std::vector<std::int64_t> boundaries;
   for (const double b : given) boundaries.push_back(static_cast<std::int64_t>(b));  // Keras casts to integers
-  if (!std::is_sorted(boundaries.begin(), boundaries.end())) config.refuse("boundaries", "in rising order");
+  if (!std::is_sorted(boundaries.begin(), boundaries.end()))
+    refuse_value(config, "boundaries", "in rising order");
   return [=](std::int64_t step) {
     const auto at = std::lower_bound(boundaries.begin(), boundaries.end(), step) - boundaries.begin();
     return static_cast<float>(values[static_cast<std::size_t>(at)]);
   };
 }
 
-Schedule polynomial_decay(ConfigFields& config) {
+Schedule polynomial_decay(ConfigReader& config) {
   const float initial = initial_rate(config);
   const auto steps = static_cast<float>(positive(config, "decay_steps"));
-  const auto end = static_cast<float>(config.number("end_learning_rate", 1e-4));
-  const auto exponent = static_cast<float>(config.number("power", 1.0));
-  const bool cycle = config.flag("cycle", false);
+  const auto end = static_cast<float>(config.get<double>("end_learning_rate", 1e-4));
+  const auto exponent = static_cast<float>(config.get<double>("power", 1.0));
+  const bool cycle = config.get<bool>("cycle", false);
   return [=](std::int64_t raw) {
     auto step = static_cast<float>(raw);
     float over = steps;
@@ -97,12 +106,12 @@ Schedule polynomial_decay(ConfigFields& config) {
   };
 }
 
-Schedule cosine_decay(ConfigFields& config) {
+Schedule cosine_decay(ConfigReader& config) {
   const float initial = initial_rate(config);
   const auto steps = static_cast<float>(positive(config, "decay_steps"));
-  const double alpha = config.number("alpha", 0.0);
-  const auto target = config.optional_number("warmup_target");
-  const auto warmup = static_cast<float>(config.number("warmup_steps", 0.0));
+  const double alpha = config.get<double>("alpha", 0.0);
+  const auto target = config.optional<double>("warmup_target");
+  const auto warmup = static_cast<float>(config.get<double>("warmup_steps", 0.0));
   const auto decayed = [=](float step, float from) {
     const float cosine_decayed = 0.5F * (1.0F + cosine(k_pi * (step / steps)));
     return from * (static_cast<float>(1 - alpha) * cosine_decayed + static_cast<float>(alpha));
@@ -118,13 +127,13 @@ Schedule cosine_decay(ConfigFields& config) {
   };
 }
 
-Schedule cosine_decay_restarts(ConfigFields& config) {
+Schedule cosine_decay_restarts(ConfigReader& config) {
   const float initial = initial_rate(config);
   const auto first = static_cast<float>(positive(config, "first_decay_steps"));
-  const auto t_mul = static_cast<float>(config.number("t_mul", 2.0));
-  const auto m_mul = static_cast<float>(config.number("m_mul", 1.0));
-  const auto alpha = static_cast<float>(config.number("alpha", 0.0));
-  if (!(t_mul > 0)) config.refuse("t_mul", "greater than 0");
+  const auto t_mul = static_cast<float>(config.get<double>("t_mul", 2.0));
+  const auto m_mul = static_cast<float>(config.get<double>("m_mul", 1.0));
+  const auto alpha = static_cast<float>(config.get<double>("alpha", 0.0));
+  if (!(t_mul > 0)) refuse_value(config, "t_mul", "greater than 0");
   return [=](std::int64_t step) {
     float fraction = static_cast<float>(step) / first;
     float restart = 0.0F;
@@ -143,7 +152,7 @@ Schedule cosine_decay_restarts(ConfigFields& config) {
 
 struct ScheduleKind {
   const char* class_name;
-  Schedule (*make)(ConfigFields&);
+  Schedule (*make)(ConfigReader&);
 };
 constexpr std::array k_schedules{
     ScheduleKind{"ExponentialDecay", exponential_decay},
@@ -157,18 +166,18 @@ constexpr std::array k_schedules{
 }  // namespace
 
 Schedule make_schedule(const nlohmann::json& envelope) {
-  const Envelope opened = open_envelope(envelope, "learning_rate");
+  const KerasObject opened = open_envelope(envelope, "learning_rate");
   std::vector<std::string> names;
   for (const auto& kind : k_schedules) {
     names.emplace_back(kind.class_name);
     if (opened.class_name != kind.class_name) continue;
-    ConfigFields config(*opened.config, opened.class_name);
-    config.text("name", "");
+    ConfigReader config(*opened.config, opened.class_name);
+    config.ignore({"name"});
     Schedule schedule = kind.make(config);
-    config.refuse_unknown();
+    config.finish();
     return schedule;
   }
-  const std::string near = near_match(opened.class_name, names);
+  const std::string near = nearest_word(opened.class_name, names);
   throw ConfigError("learning_rate: Keras has no schedule `" + opened.class_name + "` that is supported" +
                     (near.empty() ? "" : "; did you mean " + near + "?") + " Supported: " + listed(names));
 }

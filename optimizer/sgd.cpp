@@ -1,3 +1,6 @@
+#include <nlohmann/json.hpp>
+
+#include "optimizer/keras_object.hpp"
 #include "optimizer/rule.hpp"
 #include "optimizer/wide_loop.hpp"
 
@@ -59,10 +62,14 @@ class Sgd final : public Rule {
 
 }  // namespace
 
-std::unique_ptr<Rule> make_sgd(ConfigFields& config) {
-  const double momentum = config.real("momentum", 0.0);
-  if (!(momentum >= 0.0 && momentum <= 1.0)) config.refuse("momentum", "between 0 and 1");
-  return std::make_unique<Sgd>(momentum, config.flag("nesterov", false));
+std::unique_ptr<Rule> make_sgd(ConfigReader& config) {
+  const auto* given = config.raw("momentum");
+  if (given != nullptr && !given->is_number_float()) {
+    refuse_value(config, "momentum", "a float, as Keras wants it (write 1.0, not 1)");
+  }
+  const double momentum = given == nullptr ? 0.0 : given->get<double>();
+  if (!(momentum >= 0.0 && momentum <= 1.0)) refuse_value(config, "momentum", "between 0 and 1");
+  return std::make_unique<Sgd>(momentum, config.get<bool>("nesterov", false));
 }
 
 }  // namespace rankine

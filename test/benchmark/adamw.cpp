@@ -56,7 +56,7 @@ double median(std::vector<double> times) {
 
 int main() {
   const auto none = nlohmann::json::object();
-  ConfigFields config(none, "AdamW");
+  ConfigReader config(none, "AdamW");
   const auto rule = find_rule("AdamW").make(config);
   rule->begin_update({1e-3F, 10});
   const VariableUpdate plain{rule.get(), 1e-3F, {}, 0.004};

@@ -3,7 +3,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "test/optimizer/golden_path.hpp"
 #include "test/optimizer/one_rank.hpp"
 
 using namespace rankine;
@@ -145,7 +144,7 @@ TEST_CASE("an element's update doesn't depend on its place", "[optimizer][rule]"
 }
 
 TEST_CASE("optimizers follow Keras step by step", "[optimizer][rule]") {
-  std::ifstream file(std::string(RANKINE_OPTIMIZER_GOLDEN) + "/optimizers.json");
+  std::ifstream file(GOLDEN_FOLDER "/optimizer/optimizers.json");
   const auto cases = nlohmann::json::parse(file);
   CHECK(cases.size() == 19);
   for (const auto& golden : cases) {
