@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "runtime/model/config_reader.hpp"
 #include "optimizer/rule.hpp"
 #include "runtime/error.hpp"
+#include "runtime/model/config_reader.hpp"
 
 namespace rankine {
 namespace {
