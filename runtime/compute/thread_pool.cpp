@@ -74,7 +74,8 @@ void ThreadPool::take_items(int worker) {
 bool ThreadPool::wait_for_loop(std::uint64_t seen) {
   for (int spin = 0; spin < k_spins && loop_.load() == seen; ++spin) pause_briefly();
   std::unique_lock lock(mutex_);
-  opened_.wait(lock, [&] { return loop_.load() != seen; });
+  opened_.wait(
+      lock, [&] { return stop_ || loop_.load() != seen; });  // a worker may have seen the last loop_ already
   return !stop_;
 }
 

@@ -115,8 +115,7 @@ class CallReader {
       if (name == "use_causal_mask" && value.is_boolean()) {
         call_.arguments.use_causal_mask = value.get<bool>();
       } else if (name == "training" && value.is_boolean()) {
-        call_.arguments.training =
-            value.get<bool>() ? CallArguments::Training::always : CallArguments::Training::never;
+        continue;  // Keras stores false with every call; what the caller of the model says goes before it
       } else if (name == "return_attention_scores" && value == false) {
         continue;
       } else {
