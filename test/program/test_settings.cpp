@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>
@@ -71,7 +72,8 @@ TEST_CASE("numbers that make no sense are refused with what is right", "[program
   CHECK_THAT(refusal(with({"--epochs", "0"})), Contains("--epochs"));
   CHECK_THAT(refusal(with({"--steps", "-3"})), Contains("--steps") && Contains("'-3'"));
   CHECK_THAT(refusal(with({"--accumulate", "0"})), Contains("--accumulate"));
-  CHECK_THAT(refusal(with({"--threads", "0"})), Contains("--threads"));
+  CHECK_THAT(refusal(with({"--threads", "0"})), Contains("--threads") && Contains("from 1 to 1024"));
+  CHECK_THAT(refusal(with({"--threads", "99999999999"})), Contains("from 1 to 1024"));
   CHECK_THAT(refusal(with({"--seed", "-1"})), Contains("--seed") && Contains("at least 0"));
 }
 
@@ -182,6 +184,19 @@ TEST_CASE("[compile] becomes JSON", "[program]") {
   CHECK(compile.at("loss") == "\"mse\"");
   CHECK(compile.at("metrics") == R"(["accuracy","mse"])");
   CHECK(compile.at("loss_weights") == "[1.0,0.5]");
+}
+
+TEST_CASE("settings are listed under the names by which they are set", "[program]") {
+  const JobFile job("model = 'm'\ntext = 't'\n[inputs]\np = 'arange'\n[compile]\nloss = 'mse'\n");
+  const auto list = list_settings(parse(job.arguments({"--batch", "9", "--quiet"})));
+  const auto has = [&](const std::string& name, const std::string& value) {
+    return std::find(list.begin(), list.end(), std::pair{name, value}) != list.end();
+  };
+  CHECK(has("model", "m"));
+  CHECK(has("batch", "9"));
+  CHECK(has("quiet", "true"));
+  CHECK(has("[inputs] p", "arange"));
+  CHECK(has("[compile] loss", "\"mse\""));
 }
 
 TEST_CASE("[inputs] names what counts positions", "[program]") {

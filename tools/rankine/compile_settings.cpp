@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "optimizer/near_match.hpp"
 #include "optimizer/rule.hpp"
 #include "runtime/error.hpp"
+#include "runtime/model/config_reader.hpp"
 
 namespace rankine {
 namespace {
@@ -33,7 +33,7 @@ json optimizer_envelope(const json& given) {
 }
 
 void set_optimizer_key(json& config, const std::string& key, const json& value) {
-  const std::string near = near_match(key, k_keys);
+  const std::string near = nearest_word(key, k_keys);
   if (!near.empty()) throw UsageError("[compile] has no key '" + key + "'; did you mean " + near + "?");
   if (is_null(config, "optimizer")) {
     throw ConfigError("[compile] sets '" + key +

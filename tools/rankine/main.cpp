@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "optimizer/near_match.hpp"
 #include "runtime/error.hpp"
 #include "runtime/mesh/agree.hpp"
 #include "runtime/mesh/launch_info.hpp"
+#include "runtime/model/config_reader.hpp"
 #include "tools/rankine/command.hpp"
 #include "tools/rankine/settings.hpp"
 
@@ -58,10 +58,14 @@ const Command* find_command(std::string_view name) {
 
 [[noreturn]] void refuse_command(const std::string& name) {
   std::vector<std::string> names;
-  for (const Command& row : k_commands) names.emplace_back(row.name);
-  const std::string near = near_match(name, names);
+  std::string listed;
+  for (const Command& row : k_commands) {
+    names.emplace_back(row.name);
+    listed += (listed.empty() ? "" : ", ") + names.back();
+  }
+  const std::string near = nearest_word(name, names);
   throw UsageError("there is no command '" + name + "'" +
-                   (near.empty() ? "." : "; did you mean " + near + "?") + " Commands: " + listed(names) +
+                   (near.empty() ? "." : "; did you mean " + near + "?") + " Commands: " + listed +
                    ". See rankine --help");
 }
 

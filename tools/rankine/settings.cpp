@@ -9,8 +9,8 @@
 #include <optional>
 #include <sstream>
 
-#include "optimizer/near_match.hpp"
 #include "runtime/error.hpp"
+#include "runtime/model/config_reader.hpp"
 #include "tools/rankine/job_file.hpp"
 
 namespace rankine {
@@ -21,6 +21,9 @@ constexpr std::string_view k_training = "Training";
 constexpr std::string_view k_machine = "Ranks and speed (none of these changes a bit of the result)";
 constexpr std::string_view k_output = "Output";
 constexpr std::string_view k_job_file = "Job file";
+constexpr std::int64_t k_most_epochs = 100'000'000;  // so that all steps can be counted
+constexpr std::int64_t k_most_parts = 1'000'000;
+constexpr std::int64_t k_most_threads = 1024;
 constexpr std::size_t k_help_column = 28;  // where descriptions begin
 constexpr std::size_t k_help_width = 82;   // of a description
 
@@ -42,16 +45,17 @@ constexpr std::array k_settings{
             "evaluated after every epoch; a file of the same kind as the training data"},
     Setting{"batch", "N", k_training, &Settings::batch, "global batch: samples of one step over all ranks",
             1},
-    Setting{"epochs", "E", k_training, &Settings::epochs, "how often to go through the data", 1},
+    Setting{"epochs", "E", k_training, &Settings::epochs, "how often to go through the data", 1,
+            k_most_epochs},
     Setting{"steps", "S", k_training, &Settings::steps, "in place of --epochs: train up to step S", 1},
     Setting{"seed", "K", k_training, &Settings::seed,
             "of the order of the samples, of dropout, and of initial weights"},
     Setting{"no-shuffle", "", k_training, &Settings::no_shuffle, "take the samples in the order of the file"},
     Setting{"mesh", "SHAPE", k_machine, &Settings::mesh, "data=N for N ranks, or auto: all ranks"},
     Setting{"accumulate", "N", k_machine, &Settings::accumulate,
-            "work through a step's batch in N parts, to use less memory", 1},
+            "work through a step's batch in N parts, to use less memory", 1, k_most_parts},
     Setting{"threads", "N", k_machine, &Settings::threads,
-            "of each rank (default: its share of the cores that it may use)", 1},
+            "of each rank (default: its share of the cores that it may use)", 1, k_most_threads},
     Setting{"bucket-bytes", "N", k_machine, &Settings::bucket_bytes, "gradients that travel together", 1},
     Setting{"isa", "SET", k_machine, &Settings::isa, "portable, avx2, avx512, or best: the best there is"},
     Setting{"output", "FILE", k_output, &Settings::output,
@@ -104,9 +108,9 @@ bool is_switch(const Setting& row) {
   return std::holds_alternative<bool Settings::*>(row.target);
 }
 
-std::string did_you_mean(std::string_view word, std::span<const std::string> known,
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
                          const std::string& before) {
-  const std::string near = near_match(word, known);
+  const std::string near = nearest_word(word, known);
   return near.empty() ? "." : "; did you mean " + before + near + "?";
 }
 
@@ -126,9 +130,11 @@ std::int64_t whole_number(const Setting& row, const Given& given) {
   std::int64_t value = 0;
   const char* end = given.text.data() + given.text.size();
   const auto [rest, error] = std::from_chars(given.text.data(), end, value);
-  if (error != std::errc() || rest != end || value < row.least) {
-    throw UsageError(given.origin + " must be a whole number of at least " + std::to_string(row.least) +
-                     ", not '" + given.text + "'");
+  if (error != std::errc() || rest != end || value < row.least || value > row.most) {
+    const bool open = row.most == std::numeric_limits<std::int64_t>::max();
+    throw UsageError(given.origin + " must be a whole number " + (open ? "of at least " : "from ") +
+                     std::to_string(row.least) + (open ? "" : " to " + std::to_string(row.most)) + ", not '" +
+                     given.text + "'");
   }
   return value;
 }
@@ -339,23 +345,22 @@ Settings parse_settings(std::span<const std::string> arguments) {
   return settings;
 }
 
-std::string to_text(const Settings& settings) {
-  std::string text;
-  const auto add = [&](std::string_view name, const std::string& value) {
-    text += std::string(name) + " = " + value + "\n";
-  };
+std::vector<std::pair<std::string, std::string>> list_settings(const Settings& settings) {
+  std::vector<std::pair<std::string, std::string>> list;
   for (const Setting& row : k_settings) {
-    if (const auto* path = std::get_if<std::string Settings::*>(&row.target)) {
-      add(row.name, settings.**path);
+    std::string value;
+    if (const auto* text = std::get_if<std::string Settings::*>(&row.target)) {
+      value = settings.**text;
     } else if (const auto* number = std::get_if<std::int64_t Settings::*>(&row.target)) {
-      add(row.name, std::to_string(settings.**number));
+      value = std::to_string(settings.**number);
     } else {
-      add(row.name, settings.*std::get<bool Settings::*>(row.target) ? "true" : "false");
+      value = settings.*std::get<bool Settings::*>(row.target) ? "true" : "false";
     }
+    list.emplace_back(row.name, value);
   }
-  for (const std::string& name : settings.arange_inputs) add("[inputs] " + name, "\"arange\"");
-  for (const auto& [key, value] : settings.compile) add("[compile] " + key, value);
-  return text;
+  for (const std::string& name : settings.arange_inputs) list.emplace_back("[inputs] " + name, "arange");
+  for (const auto& [key, value] : settings.compile) list.emplace_back("[compile] " + key, value);
+  return list;
 }
 
 std::string train_help() {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -53,6 +55,7 @@ struct Setting {
   Target target;
   std::string_view help;
   std::int64_t least = 0;  ///< of a number
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
 };
 std::span<const Setting> setting_table();
 
@@ -60,8 +63,8 @@ std::span<const Setting> setting_table();
 /// UsageError.
 Settings parse_settings(std::span<const std::string> arguments);
 
-/// Every setting on a line of its own, "batch = 32": to compare what ranks were started with.
-std::string to_text(const Settings& settings);
+/// Every setting with its value as text, those of the job file's sections as "[compile] loss".
+std::vector<std::pair<std::string, std::string>> list_settings(const Settings& settings);
 
 /// The text of `rankine train --help`.
 std::string train_help();

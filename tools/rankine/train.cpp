@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "checkpoint/keras_model.hpp"
 #include "checkpoint/weights_reader.hpp"
@@ -26,18 +26,18 @@ namespace {
 
 /// Ranks that were started with other arguments, or read another job file, would train something else.
 void check_same_settings(Communicator& ranks, const Settings& settings) {
-  const std::vector<std::string> texts = ranks.all_gather_text(to_text(settings));
-  for (std::size_t rank = 1; rank < texts.size(); ++rank) {
-    if (texts[rank] == texts[0]) continue;
-    std::istringstream theirs(texts[rank]);
-    std::istringstream ours(texts[0]);
-    std::string their_line;
-    std::string our_line;
-    do {
-      std::getline(theirs, their_line);
-      std::getline(ours, our_line);
-    } while (their_line == our_line);
-    throw UsageError("rank " + std::to_string(rank) + " has " + their_line + ", but rank 0 has " + our_line +
+  const auto mine = list_settings(settings);
+  const auto all = ranks.all_gather_text(nlohmann::json(mine).dump());
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    const auto theirs = nlohmann::json::parse(all[rank]).get<std::map<std::string, std::string>>();
+    const auto first = nlohmann::json::parse(all[0]).get<std::map<std::string, std::string>>();
+    const auto differs = std::mismatch(theirs.begin(), theirs.end(), first.begin(), first.end());
+    const auto text = [](auto at, const auto& map) {
+      return at == map.end() ? "nothing there" : at->first + " = " + at->second;
+    };
+    throw UsageError("rank " + std::to_string(rank) + " has " + text(differs.first, theirs) +
+                     ", but rank 0 has " + text(differs.second, first) +
                      ": start all ranks with the same arguments and job file");
   }
 }
@@ -157,13 +157,13 @@ TrainOptions train_options(const Settings& settings) {
   return options;
 }
 
-std::int64_t parameters_of(const Model& model) {
-  std::int64_t count = 0;
-  for (const Variable& variable : model.variables()) count += variable.shape.elements();
-  return count;
+std::string describe(const std::string& path, const Model& model) {
+  std::int64_t parameters = 0;
+  for (const Variable& variable : model.variables()) parameters += variable.shape.elements();
+  return "'" + path + "': " + std::to_string(parameters) + " parameters";
 }
 
-/// What is about to happen, as rank 0 prints it and the log's first line has it: a word, and text.
+/// What is about to happen, for people and for the log's first line: a word, and text.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 void print_facts(const Facts& facts) {
@@ -171,70 +171,90 @@ void print_facts(const Facts& facts) {
   std::fflush(stdout);
 }
 
-std::vector<std::pair<std::string, std::string>> log_start(const Facts& facts, const Settings& settings,
-                                                           int ranks) {
-  std::vector<std::pair<std::string, std::string>> start;
+/// Values are JSON.
+Facts log_start(const Facts& facts, const Settings& settings, int ranks) {
+  Facts start;
   for (const auto& [word, text] : facts) start.emplace_back(word, nlohmann::json(text).dump());
+  start.emplace_back("versions", nlohmann::json(version_text()).dump());
   start.emplace_back("ranks", std::to_string(ranks));
-  start.emplace_back("batch", std::to_string(settings.batch));
-  start.emplace_back("seed", std::to_string(settings.seed));
+  auto table = nlohmann::json::object();
+  for (const auto& [name, value] : list_settings(settings)) table[name] = value;
+  start.emplace_back("settings", table.dump());
   return start;
+}
+
+/// What rank 0 shows while training goes on.
+class Watchers {
+ public:
+  Watchers(const Settings& settings, const Facts& facts, int ranks, std::int64_t steps) {
+    if (!settings.quiet) {
+      print_facts(facts);
+      callbacks_.push_back(&progress_.emplace(steps));
+    }
+    if (!settings.log.empty()) {
+      callbacks_.push_back(&log_.emplace(settings.log, log_start(facts, settings, ranks)));
+    }
+  }
+  Watchers(const Watchers&) = delete;
+  Watchers& operator=(const Watchers&) = delete;
+  std::span<Callback* const> callbacks() const { return callbacks_; }
+
+ private:
+  std::optional<Progress> progress_;
+  std::optional<JsonLog> log_;
+  std::vector<Callback*> callbacks_;
+};
+
+std::unique_ptr<Optimizer> optimizer_of(const Settings& settings, const std::string& compile_config) {
+  OptimizerOptions options;
+  options.bucket_bytes = settings.bucket_bytes;
+  options.first_bucket_bytes = std::min(options.first_bucket_bytes, options.bucket_bytes);
+  return make_optimizer(compile_config, options);
+}
+
+void write_output(const Settings& settings, const Model& model, Optimizer& optimizer) {
+  if (settings.output.empty()) return;
+  write_model(settings.output, model, optimizer.state());
+  if (!settings.quiet) std::printf("wrote '%s'\n", settings.output.c_str());
 }
 
 }  // namespace
 
 void run_train(World& world, Arguments arguments) {
   Communicator& ranks = world.communicator();
+  const bool speaks = world.rank() == 0;
   const Settings settings = agreed(ranks, [&] { return parse_settings(arguments); });
   check_same_settings(ranks, settings);
   agree(ranks, [&] {
-    if (world.rank() == 0) check_outputs(settings);
+    if (speaks) check_outputs(settings);
   });
-  const bool speaks = world.rank() == 0;
-  const MeshShape shape = agreed(ranks, [&] { return mesh_shape(settings, world.size()); });
-  Mesh mesh(ranks, shape);
+
+  Mesh mesh(ranks, agreed(ranks, [&] { return mesh_shape(settings, world.size()); }));
   const int threads = thread_share(world);
   const auto backend = agreed(ranks, [&] { return make_backend(settings, threads); });
-
   ReadyModel ready = agreed(ranks, [&] { return load(settings, *backend); });
-  const auto optimizer = agreed(ranks, [&] {
-    OptimizerOptions options;
-    options.bucket_bytes = settings.bucket_bytes;
-    options.first_bucket_bytes = std::min(options.first_bucket_bytes, options.bucket_bytes);
-    return make_optimizer(ready.compile.config, options);
-  });
+  const auto optimizer = agreed(ranks, [&] { return optimizer_of(settings, ready.compile.config); });
   Data data = agreed(ranks, [&] { return open_data(settings, ready.request); });
-
-  Facts facts{
-      {"rankine", version_line() + ", mesh " + shape.to_string() + ", " + backend->description()},
-      {"model", "'" + settings.model + "': " + std::to_string(parameters_of(ready.model)) + " parameters"},
-      {"data", data.training->description()}};
+  Facts facts{{"version", version_line()},
+              {"mesh", mesh.shape().to_string()},
+              {"device", backend->description()},
+              {"model", describe(settings.model, ready.model)},
+              {"data", data.training->description()}};
   if (data.validation) facts.emplace_back("validation", data.validation->description());
+
   Trainer trainer(ready.model, *backend, mesh.data(), *optimizer, std::move(ready.losses),
                   std::move(data.training), std::move(data.validation), train_options(settings));
-  facts.emplace_back("optimizer", std::string(optimizer->name()) + ", " +
-                                      agreed(ranks, [&] { return restore_optimizer(ready, *optimizer); }));
+  const std::string restored = agreed(ranks, [&] { return restore_optimizer(ready, *optimizer); });
+  facts.emplace_back("optimizer", std::string(optimizer->name()) + ", " + restored);
   ready.weights.reset();
 
-  std::optional<Progress> progress;
-  std::optional<JsonLog> log;
-  std::vector<Callback*> callbacks;
+  std::optional<Watchers> watchers;
   agree(ranks, [&] {
-    if (!speaks) return;
-    if (!settings.quiet) {
-      print_facts(facts);
-      callbacks.push_back(&progress.emplace(trainer.steps_planned()));
-    }
-    if (!settings.log.empty()) {
-      callbacks.push_back(&log.emplace(settings.log, log_start(facts, settings, world.size())));
-    }
+    if (speaks) watchers.emplace(settings, facts, world.size(), trainer.steps_planned());
   });
-  trainer.run(callbacks);
-
+  trainer.run(watchers ? watchers->callbacks() : std::span<Callback* const>());
   agree(ranks, [&] {
-    if (!speaks || settings.output.empty()) return;
-    write_model(settings.output, ready.model, optimizer->state());
-    if (!settings.quiet) std::printf("wrote '%s'\n", settings.output.c_str());
+    if (speaks) write_output(settings, ready.model, *optimizer);
   });
 }
 
