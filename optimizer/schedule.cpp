@@ -152,7 +152,7 @@ Schedule cosine_decay_restarts(ConfigReader& config) {
 
 struct ScheduleKind {
   const char* class_name;
-  Schedule (*make)(ConfigFields&);
+  Schedule (*make)(ConfigReader&);
 };
 constexpr std::array k_schedules{
     ScheduleKind{"ExponentialDecay", exponential_decay},

@@ -39,26 +39,34 @@ void add_bias(const T* x, const T* bias, std::int64_t rows, std::int64_t columns
   for (std::int64_t r = 0; r < rows; ++r) add(x + r * columns, bias, columns, out + r * columns);
 }
 
-// Sixteen blocks of four words at once, in plain loops that compilers turn into vectors; integers are exact.
+/// Random words of `count` times sixteen blocks from `block` on.
+void random_words(const DropoutRun& run, std::int64_t block, int count, std::uint32_t* words) {
+  std::int64_t places[k_lanes];
+  for (int b = 0; b < k_lanes; ++b) places[b] = block + b;
+  auto numbers = IntVec<double>::load(places);
+  for (int i = 0; i < count; ++i) {
+    PhiloxBlocks blocks{{numbers, IntVec<double>::set1(run.sample), IntVec<double>::set1(run.step),
+                         IntVec<double>::set1(run.use)}};
+    blocks.rounds(run.key);
+    blocks.store(words + i * 4 * k_lanes);
+    numbers = numbers + IntVec<double>::set1(k_lanes);
+  }
+}
+
+// Many words first, then what they decide: a vector load right after narrower stores would wait for them.
 template <class T>
 void dropout(const DropoutRun& run, T factor, const T* x, std::int64_t n, T* y) {
-  constexpr int k_blocks = 16;
-  std::uint32_t words[4 * k_blocks];
-  std::uint32_t block = run.first_block;
-  for (std::int64_t at = 0; at < n; at += 4 * k_blocks, block += k_blocks) {
-    std::uint32_t w[4][k_blocks];
-    for (int b = 0; b < k_blocks; ++b) {
-      w[0][b] = block + static_cast<std::uint32_t>(b);
-      w[1][b] = run.sample;
-      w[2][b] = run.step;
-      w[3][b] = run.use;
+  constexpr int k_count = 16, k_words = k_count * 4 * k_lanes;
+  std::uint32_t words[k_words];
+  std::int64_t block = run.first_block;
+  for (std::int64_t at = 0; at < n; at += k_words, block += k_words / 4) {
+    const int here = n - at < k_words ? static_cast<int>(n - at) : k_words;
+    random_words(run, block, (here + 4 * k_lanes - 1) / (4 * k_lanes), words);
+    const std::uint32_t threshold = run.threshold;
+    for (int i = 0; i < here; ++i) {
+      const T kept = x[at + i] * factor;
+      y[at + i] = (words[i] >> 8) >= threshold ? kept : T(0);
     }
-    philox_rounds<k_blocks>(run.key, w);
-    for (int b = 0; b < k_blocks; ++b) {
-      for (int i = 0; i < 4; ++i) words[4 * b + i] = w[i][b];
-    }
-    const int count = n - at < 4 * k_blocks ? static_cast<int>(n - at) : 4 * k_blocks;
-    for (int i = 0; i < count; ++i) y[at + i] = (words[i] >> 8) >= run.threshold ? x[at + i] * factor : T(0);
   }
 }
 

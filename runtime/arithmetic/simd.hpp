@@ -175,6 +175,13 @@ RANKINE_LANEWISE(IntVec, select, (Mask<T> m, IntVec<T> yes, IntVec<T> no),
                  int_select(m.r[i], yes.r[i], no.r[i]))
 #undef RANKINE_LANEWISE
 
+/// The 64-bit products of the lower halves of 64-bit lanes, without sign.
+RANKINE_INLINE IntVec<double> multiply_lower_halves(IntVec<double> a, IntVec<double> b) {
+  IntVec<double> out;
+  for (int i = 0; i < k_registers<double>; ++i) out.r[i] = multiply_register_halves(a.r[i], b.r[i]);
+  return out;
+}
+
 template <int bits, class T>
 RANKINE_FUNCTION IntVec<T> shift_left(IntVec<T> a) {
   IntVec<T> out;
@@ -263,13 +270,13 @@ RANKINE_INLINE void transpose(Vec<T> (&rows)[k_lanes]) {
 }
 
 /// Exact.
-RANKINE_FUNCTION Vec<double> widen(Vec<float> a) {
+RANKINE_INLINE Vec<double> widen(Vec<float> a) {
   Vec<double> out;
   _Pragma("GCC unroll 16") for (int i = 0; i < k_registers<double>; ++i) out.r[i] = widen_register(a.r, i);
   return out;
 }
 /// Rounded to nearest.
-RANKINE_FUNCTION Vec<float> narrow(Vec<double> a) {
+RANKINE_INLINE Vec<float> narrow(Vec<double> a) {
   Vec<float> out;
   _Pragma("GCC unroll 16") for (int i = 0; i < k_registers<float>; ++i) out.r[i] = narrow_registers(a.r, i);
   return out;

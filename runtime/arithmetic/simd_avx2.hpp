@@ -206,6 +206,11 @@ struct Native<double> {
   }
 };
 
+/// 64-bit products of the lower halves of 64-bit lanes, without sign.
+RANKINE_INLINE __m256i multiply_register_halves(__m256i a, __m256i b) {
+  return _mm256_mul_epu32(a, b);
+}
+
 /// Register i of sixteen doubles from sixteen floats, and the other way (rounded to nearest).
 RANKINE_INLINE __m256d widen_register(const __m256* floats, int i) {
   const __m256 from = floats[i / 2];

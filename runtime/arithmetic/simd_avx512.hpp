@@ -198,6 +198,11 @@ struct Native<double> {
   }
 };
 
+/// 64-bit products of the lower halves of 64-bit lanes, without sign.
+RANKINE_INLINE __m512i multiply_register_halves(__m512i a, __m512i b) {
+  return _mm512_mul_epu32(a, b);
+}
+
 /// Register i of sixteen doubles from sixteen floats, and the other way (rounded to nearest).
 RANKINE_INLINE __m512d widen_register(const __m512* floats, int i) {
   return _mm512_cvtps_pd(i == 0 ? _mm512_castps512_ps256(floats[0]) : _mm512_extractf32x8_ps(floats[0], 1));

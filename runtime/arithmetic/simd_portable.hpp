@@ -131,6 +131,13 @@ struct Native {
   RANKINE_INLINE static T larger(T a, T b) { return a > b ? a : b; }
 };
 
+/// 64-bit products of the lower halves of 64-bit lanes, without sign.
+RANKINE_INLINE Native<double>::Int multiply_register_halves(Native<double>::Int a, Native<double>::Int b) {
+  using Unsigned = Native<double>::Unsigned;
+  const Unsigned half = Unsigned{} + 0xffffffffU;
+  return (Native<double>::Int)(((Unsigned)a & half) * ((Unsigned)b & half));
+}
+
 /// Register i of sixteen doubles from sixteen floats, and the other way (rounded to nearest).
 RANKINE_INLINE Native<double>::Real widen_register(const Native<float>::Real* floats, int i) {
   const Native<float>::Real& half = floats[i / 2];

@@ -211,8 +211,10 @@ class Backend {
   virtual std::int64_t count_binary_hits(Tensor x, Tensor targets, double threshold) = 0;
   /// Index of the first element that is NaN or infinite, or -1.
   virtual std::int64_t find_non_finite(Tensor x) = 0;
-  /// Sum of squares of a logical tensor in double: leaves of feature_leaf(size) on every dimension, chains
-  /// inside a tile, trees over the tiles' indices from the last dimension to the first.
+  /// Sum of squares of a logical tensor in double. Leaves of feature_leaf(size) on every dimension cut it
+  /// into tiles. In a tile, element c of the last dimension (counted from the tile's start) belongs to lane c
+  /// mod 16; each lane is a chain of fused multiply-adds in row-major order, lanes are added 8, 4, 2, 1
+  /// apart. Then the trees over the tiles' indices, from the last dimension to the first.
   virtual double sum_of_squares(Tensor x) = 0;
 };
 

@@ -5,17 +5,37 @@
 namespace rankine {
 namespace {
 
-/// to[i * columns + j] = from[i + j * stride], in blocks of a cache line each way.
+constexpr std::int64_t k_block = 16;
+
+/// to[i * columns + j] = from[i + j * stride] for i < height, j < width, both at most k_block. It goes
+/// through a buffer so that whole cache lines are read and written once: with strides of powers of two, the
+/// lines of a block would push each other out. Inline, so that full blocks get loops of fixed length.
+template <class Element>
+inline void transpose_block(const Element* from, std::int64_t stride, std::int64_t height, std::int64_t width,
+                            std::int64_t columns, Element* to) {
+  Element block[k_block][k_block];
+  for (std::int64_t j = 0; j < width; ++j) {
+    for (std::int64_t i = 0; i < height; ++i) block[j][i] = from[i + j * stride];
+  }
+  for (std::int64_t i = 0; i < height; ++i) {
+    for (std::int64_t j = 0; j < width; ++j) to[i * columns + j] = block[j][i];
+  }
+}
+
+/// The same for any height (rows) and width (columns).
 template <class Element>
 void transpose(const Element* from, std::int64_t stride, std::int64_t rows, std::int64_t columns,
                Element* to) {
-  constexpr std::int64_t k_block = 16;
-  for (std::int64_t i0 = 0; i0 < rows; i0 += k_block) {
-    const std::int64_t i1 = std::min(rows, i0 + k_block);
-    for (std::int64_t j0 = 0; j0 < columns; j0 += k_block) {
-      const std::int64_t j1 = std::min(columns, j0 + k_block);
-      for (std::int64_t i = i0; i < i1; ++i) {
-        for (std::int64_t j = j0; j < j1; ++j) to[i * columns + j] = from[i + j * stride];
+  for (std::int64_t i = 0; i < rows; i += k_block) {
+    const std::int64_t height = std::min(k_block, rows - i);
+    for (std::int64_t j = 0; j < columns; j += k_block) {
+      const std::int64_t width = std::min(k_block, columns - j);
+      const Element* source = from + i + j * stride;
+      Element* target = to + i * columns + j;
+      if (height == k_block && width == k_block) {
+        transpose_block(source, stride, k_block, k_block, columns, target);
+      } else {
+        transpose_block(source, stride, height, width, columns, target);
       }
     }
   }

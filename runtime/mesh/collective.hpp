@@ -19,6 +19,13 @@ enum class Collective : std::uint32_t {
   all_gather_text,
 };
 
+/// What a call is: ranks must make equal calls in equal order. `bytes` is the size of the data that all know.
+struct Call {
+  Collective collective = Collective::none;
+  std::uint64_t bytes = 0;
+  bool operator==(const Call&) const = default;
+};
+
 constexpr std::string_view name_of(Collective collective) {
   constexpr std::array<std::string_view, 9> k_names = {"nothing",    "tree_all_reduce", "tree_reduce_scatter",
                                                        "all_gather", "all_reduce",      "broadcast",

@@ -87,9 +87,8 @@ std::string MpiCommunicator::member(int rank) const {
   return group_->job()->name_rank(group_->world_rank(rank));
 }
 
-WorkHandle MpiCommunicator::launch(std::uint64_t sequence, Collective collective,
-                                   std::unique_ptr<Operation> operation) {
-  return std::make_unique<MpiWork>(group_, group_->launch(sequence, collective, std::move(operation)));
+WorkHandle MpiCommunicator::launch(std::uint64_t sequence, Call call, std::unique_ptr<Operation> operation) {
+  return std::make_unique<MpiWork>(group_, group_->launch(sequence, call, std::move(operation)));
 }
 
 TreeSum MpiCommunicator::tree_sum(Collective collective, DType dtype, const TreeShares& shares,
@@ -97,7 +96,8 @@ TreeSum MpiCommunicator::tree_sum(Collective collective, DType dtype, const Tree
   check_tree_sum(*this, dtype, shares, nodes.size(), count);
   TreeSum sum;
   sum.plan = group_->plan(shares);
-  sum.sequence = group_->enter(collective);
+  sum.call = {collective, static_cast<std::uint64_t>(count) * size_of(dtype)};
+  sum.sequence = group_->enter(sum.call);
   sum.dtype = dtype;
   sum.count = count;
   sum.result = static_cast<std::byte*>(result);
@@ -107,14 +107,14 @@ TreeSum MpiCommunicator::tree_sum(Collective collective, DType dtype, const Tree
 
 WorkHandle MpiCommunicator::tree_all_reduce(DType dtype, const TreeShares& shares,
                                             std::span<void* const> nodes, std::int64_t count, void* result) {
-  constexpr auto k_collective = Collective::tree_all_reduce;
-  TreeSum sum = tree_sum(k_collective, dtype, shares, nodes, count, result);
+  TreeSum sum = tree_sum(Collective::tree_all_reduce, dtype, shares, nodes, count, result);
   const std::uint64_t sequence = sum.sequence;
-  const auto bytes = static_cast<std::size_t>(count) * size_of(dtype);
+  const Call call = sum.call;
+  const std::size_t bytes = call.bytes;
   if (sum.plan->butterfly) {
     const auto exchange =
         bytes <= group_->sizes().direct ? TreeButterfly::Exchange::whole : TreeButterfly::Exchange::halves;
-    return launch(sequence, k_collective, std::make_unique<TreeButterfly>(group_, std::move(sum), exchange));
+    return launch(sequence, call, std::make_unique<TreeButterfly>(group_, std::move(sum), exchange));
   }
   // Whole nodes to everybody are worth it only while the nodes of all ranks together stay small.
   const bool is_short = bytes <= group_->sizes().direct &&
@@ -122,7 +122,7 @@ WorkHandle MpiCommunicator::tree_all_reduce(DType dtype, const TreeShares& share
   auto pieces = is_short ? std::vector<Range>(static_cast<std::size_t>(size()), Range{0, count})
                          : even_pieces(count, size());
   return launch(
-      sequence, k_collective,
+      sequence, call,
       std::make_unique<TreeExchange>(group_, std::move(sum), std::move(pieces),
                                      is_short ? TreeExchange::Then::keep_piece : TreeExchange::Then::gather));
 }
@@ -130,20 +130,20 @@ WorkHandle MpiCommunicator::tree_all_reduce(DType dtype, const TreeShares& share
 WorkHandle MpiCommunicator::tree_reduce_scatter(DType dtype, const TreeShares& shares,
                                                 std::span<void* const> nodes, std::int64_t count,
                                                 void* result, std::span<const Range> pieces) {
-  constexpr auto k_collective = Collective::tree_reduce_scatter;
   check_pieces(*this, pieces, count);
-  TreeSum sum = tree_sum(k_collective, dtype, shares, nodes, count, result);
+  TreeSum sum = tree_sum(Collective::tree_reduce_scatter, dtype, shares, nodes, count, result);
   const std::uint64_t sequence = sum.sequence;
+  const Call call = sum.call;
   return launch(
-      sequence, k_collective,
+      sequence, call,
       std::make_unique<TreeExchange>(group_, std::move(sum), std::vector<Range>(pieces.begin(), pieces.end()),
                                      TreeExchange::Then::keep_piece));
 }
 
-WorkHandle MpiCommunicator::gather_bytes(Collective collective, std::uint64_t sequence, int phase,
-                                         std::byte* data, std::span<const Range> pieces) {
+WorkHandle MpiCommunicator::gather_bytes(std::uint64_t sequence, Call call, int phase, std::byte* data,
+                                         std::span<const Range> pieces) {
   auto operation = std::make_unique<RequestsOperation>(*group_);
-  const int tag = group_->tag(sequence, phase);
+  const int tag = group_->tag(sequence, call, phase);
   const Range mine = pieces[static_cast<std::size_t>(rank())];
   for (int step = 1; step < size(); ++step) {
     const int from = (rank() - step + size()) % size();
@@ -154,21 +154,25 @@ WorkHandle MpiCommunicator::gather_bytes(Collective collective, std::uint64_t se
     operation->requests().send(data + mine.begin, static_cast<std::size_t>(mine.size()),
                                (rank() + step) % size(), tag);
   }
-  return launch(sequence, collective, std::move(operation));
+  return launch(sequence, call, std::move(operation));
 }
 
 WorkHandle MpiCommunicator::all_gather(DType dtype, void* data, std::span<const Range> pieces) {
   check_pieces(*this, pieces, -1);
   const auto element = static_cast<std::int64_t>(size_of(dtype));
   std::vector<Range> bytes;
-  for (const Range piece : pieces) bytes.push_back({piece.begin * element, piece.end * element});
-  const std::uint64_t sequence = group_->enter(Collective::all_gather);
-  return gather_bytes(Collective::all_gather, sequence, 0, static_cast<std::byte*>(data), bytes);
+  Call call{Collective::all_gather};
+  for (const Range piece : pieces) {
+    bytes.push_back({piece.begin * element, piece.end * element});
+    call.bytes += static_cast<std::uint64_t>(bytes.back().size());
+  }
+  return gather_bytes(group_->enter(call), call, 0, static_cast<std::byte*>(data), bytes);
 }
 
 WorkHandle MpiCommunicator::all_reduce(void* data, std::size_t count, std::size_t element, MPI_Datatype type,
                                        MPI_Op op) {
-  const std::uint64_t sequence = group_->enter(Collective::all_reduce);
+  const Call call{Collective::all_reduce, count * element};
+  const std::uint64_t sequence = group_->enter(call);
   auto operation = std::make_unique<RequestsOperation>(*group_);
   const std::size_t most = std::max<std::size_t>(1, group_->sizes().longest / element);
   for (std::size_t at = 0; at < count; at += most) {
@@ -179,7 +183,7 @@ WorkHandle MpiCommunicator::all_reduce(void* data, std::size_t count, std::size_
         "MPI_Iallreduce");
     operation->requests().adopt(request);
   }
-  return launch(sequence, Collective::all_reduce, std::move(operation));
+  return launch(sequence, call, std::move(operation));
 }
 
 WorkHandle MpiCommunicator::all_reduce(std::span<std::int64_t> data, ReduceOp op) {
@@ -195,7 +199,8 @@ WorkHandle MpiCommunicator::all_reduce(std::span<double> data, ReduceOp op) {
 
 WorkHandle MpiCommunicator::broadcast(void* data, std::size_t bytes, int root) {
   check_root(*this, root);
-  const std::uint64_t sequence = group_->enter(Collective::broadcast);
+  const Call call{Collective::broadcast, bytes};
+  const std::uint64_t sequence = group_->enter(call);
   auto operation = std::make_unique<RequestsOperation>(*group_);
   for (std::size_t at = 0; at < bytes; at += group_->sizes().longest) {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -205,22 +210,24 @@ WorkHandle MpiCommunicator::broadcast(void* data, std::size_t bytes, int root) {
               "MPI_Ibcast");
     operation->requests().adopt(request);
   }
-  return launch(sequence, Collective::broadcast, std::move(operation));
+  return launch(sequence, call, std::move(operation));
 }
 
 void MpiCommunicator::barrier() {
-  const std::uint64_t sequence = group_->enter(Collective::barrier);
+  const Call call{Collective::barrier};
+  const std::uint64_t sequence = group_->enter(call);
   auto operation = std::make_unique<RequestsOperation>(*group_);
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Ibarrier(group_->comm(), &request), "MPI_Ibarrier");
   operation->requests().adopt(request);
-  launch(sequence, Collective::barrier, std::move(operation))->wait();
+  launch(sequence, call, std::move(operation))->wait();
 }
 
 std::unique_ptr<Communicator> MpiCommunicator::split(int colour, int key, const std::string& name) {
-  const std::uint64_t sequence = group_->enter(Collective::split);
+  const Call call{Collective::split};
+  const std::uint64_t sequence = group_->enter(call);
   // MPI_Comm_split blocks without a deadline of its own: the watchdog has to look after it.
-  const WatchedWait watched(*group_, sequence, Collective::split);
+  const WatchedWait watched(*group_, sequence, call);
   MPI_Comm child = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split(group_->comm(), colour < 0 ? MPI_UNDEFINED : colour, key, &child),
             "MPI_Comm_split");
@@ -233,13 +240,13 @@ std::unique_ptr<Communicator> MpiCommunicator::split(int colour, int key, const 
 }
 
 std::vector<std::string> MpiCommunicator::all_gather_text(const std::string& text) {
-  const std::uint64_t sequence = group_->enter(Collective::all_gather_text);
+  const Call call{Collective::all_gather_text};
+  const std::uint64_t sequence = group_->enter(call);
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(size()));
   sizes[static_cast<std::size_t>(rank())] = static_cast<std::int64_t>(text.size());
   std::vector<Range> pieces;
   for (std::int64_t r = 0; r < size(); ++r) pieces.push_back({r * 8, r * 8 + 8});
-  gather_bytes(Collective::all_gather_text, sequence, 0, reinterpret_cast<std::byte*>(sizes.data()), pieces)
-      ->wait();
+  gather_bytes(sequence, call, 0, reinterpret_cast<std::byte*>(sizes.data()), pieces)->wait();
   std::int64_t at = 0;
   for (std::size_t r = 0; r < sizes.size(); ++r) {
     pieces[r] = {at, at + sizes[r]};
@@ -247,8 +254,7 @@ std::vector<std::string> MpiCommunicator::all_gather_text(const std::string& tex
   }
   std::string all(static_cast<std::size_t>(at), ' ');
   std::copy(text.begin(), text.end(), all.begin() + pieces[static_cast<std::size_t>(rank())].begin);
-  gather_bytes(Collective::all_gather_text, sequence, 1, reinterpret_cast<std::byte*>(all.data()), pieces)
-      ->wait();
+  gather_bytes(sequence, call, 1, reinterpret_cast<std::byte*>(all.data()), pieces)->wait();
   std::vector<std::string> texts;
   for (const Range piece : pieces) {
     texts.push_back(

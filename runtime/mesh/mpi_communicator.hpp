@@ -41,9 +41,9 @@ class MpiCommunicator final : public Communicator {
  private:
   TreeSum tree_sum(Collective collective, DType dtype, const TreeShares& shares, std::span<void* const> nodes,
                    std::int64_t count, void* result);
-  WorkHandle launch(std::uint64_t sequence, Collective collective, std::unique_ptr<Operation> operation);
+  WorkHandle launch(std::uint64_t sequence, Call call, std::unique_ptr<Operation> operation);
   WorkHandle all_reduce(void* data, std::size_t count, std::size_t element, MPI_Datatype type, MPI_Op op);
-  WorkHandle gather_bytes(Collective collective, std::uint64_t sequence, int phase, std::byte* data,
+  WorkHandle gather_bytes(std::uint64_t sequence, Call call, int phase, std::byte* data,
                           std::span<const Range> pieces);
 
   std::shared_ptr<MpiGroup> group_;

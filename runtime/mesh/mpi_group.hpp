@@ -41,7 +41,7 @@ class Operation {
 /// An operation in flight and what became of it.
 struct Flight {
   std::uint64_t sequence = 0;
-  Collective collective = Collective::none;
+  Call call;
   std::unique_ptr<Operation> operation;  // null when finished
   std::exception_ptr error;
   bool finished() const { return operation == nullptr; }
@@ -67,16 +67,14 @@ class MpiGroup {
   std::chrono::milliseconds deadline = std::chrono::minutes(10);
 
   Requests requests() const { return Requests(comm_.get(), sizes_.longest); }
-  /// Message tag of a collective; `phase` is 0 or 1. Tags come back only after thousands of collectives.
-  int tag(std::uint64_t sequence, int phase) const {
-    return static_cast<int>((sequence * 2 + static_cast<std::uint64_t>(phase)) % tags_);
-  }
+  /// Message tag of a call; `phase` is 0 or 1. Tags come back only after thousands of collectives, and, where
+  /// MPI has tags enough, messages of different calls don't match: ranks that disagree don't overrun memory.
+  int tag(std::uint64_t sequence, Call call, int phase) const;
   /// The next collective: counted, and written on the board.
-  std::uint64_t enter(Collective collective);
+  std::uint64_t enter(Call call);
   std::uint64_t entered() const { return sequence_; }
   /// Puts an operation in flight, and advances it once.
-  std::shared_ptr<Flight> launch(std::uint64_t sequence, Collective collective,
-                                 std::unique_ptr<Operation> operation);
+  std::shared_ptr<Flight> launch(std::uint64_t sequence, Call call, std::unique_ptr<Operation> operation);
   /// Advances everything in flight. Errors stay in the flights.
   void advance();
   /// Advances until `flight` is finished; throws its error, or CommunicationError at the deadline.
@@ -89,11 +87,15 @@ class MpiGroup {
   std::shared_ptr<const TreePlan> plan(const TreeShares& shares);
 
   /// Text for a collective that doesn't finish: who hasn't entered it, as far as can be told.
-  std::string describe_stall(std::uint64_t sequence, Collective collective, std::chrono::milliseconds after,
+  std::string describe_stall(std::uint64_t sequence, Call call, std::chrono::milliseconds after,
                              const std::vector<int>& unheard) const;
 
  private:
-  std::string describe_member(int rank, std::uint64_t sequence, bool unheard) const;
+  /// Why a member is to blame for a stall; empty if it isn't, as far as can be told.
+  std::string blame_absent(int rank, std::uint64_t sequence, Call call, bool unheard) const;
+  std::string blame_inattentive(int rank, std::chrono::milliseconds after) const;
+  /// Throws CommunicationError when a rank of this node made another call under the same number.
+  void check_agreement(const Flight& flight) const;
 
   CommHandle comm_;
   std::shared_ptr<const Job> job_;
@@ -115,7 +117,7 @@ class MpiGroup {
 /// Registers a wait with the watchdog for as long as it lives.
 class WatchedWait {
  public:
-  WatchedWait(const MpiGroup& group, std::uint64_t sequence, Collective collective);
+  WatchedWait(const MpiGroup& group, std::uint64_t sequence, Call call);
   ~WatchedWait();
   WatchedWait(const WatchedWait&) = delete;
   WatchedWait& operator=(const WatchedWait&) = delete;

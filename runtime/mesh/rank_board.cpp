@@ -18,7 +18,7 @@ struct RankBoard::Slot {
   struct Entry {
     std::atomic<std::uint64_t> group_id{0};
     std::atomic<std::uint64_t> sequence{0};
-    std::atomic<std::uint32_t> collective{0};
+    std::atomic<std::uint64_t> call{0};
     std::atomic<std::uint64_t> age{0};
   };
   std::atomic<int> process{0};
@@ -26,6 +26,7 @@ struct RankBoard::Slot {
   std::atomic<bool> finished{false};
   std::atomic<bool> reported{false};
   std::atomic<std::uint64_t> clock{0};
+  std::atomic<std::int64_t> attended{0};  // milliseconds of the node's monotonic clock
   std::array<Entry, 32> entries;
 };
 
@@ -34,6 +35,24 @@ namespace {
 std::uint64_t own_pid_namespace() {
   struct stat facts {};
   return stat("/proc/self/ns/pid", &facts) == 0 ? facts.st_ino : 0;
+}
+
+// A call in one word, so that readers see a whole one.
+constexpr int k_collective_shift = 56;
+
+std::uint64_t pack(Call call) {
+  return (static_cast<std::uint64_t>(call.collective) << k_collective_shift) | call.bytes;
+}
+
+Call unpack(std::uint64_t word) {
+  return {static_cast<Collective>(word >> k_collective_shift),
+          word & ((std::uint64_t{1} << k_collective_shift) - 1)};
+}
+
+std::int64_t now() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 /// A killed process stays in the table as a zombie until its parent has asked for its status.
@@ -71,10 +90,11 @@ RankBoard::RankBoard(MPI_Comm node, std::vector<int> world_ranks) : world_ranks_
   mine_ = new (slots_[static_cast<std::size_t>(rank)]) Slot;
   mine_->process = static_cast<int>(getpid());
   mine_->pid_namespace = own_pid_namespace();
+  attend();
   check_mpi(MPI_Barrier(node), "MPI_Barrier");
 }
 
-void RankBoard::enter(std::uint64_t group_id, std::uint64_t sequence, Collective collective) {
+void RankBoard::enter(std::uint64_t group_id, std::uint64_t sequence, Call call) {
   const std::lock_guard lock(writing_);
   Slot::Entry* entry = &mine_->entries[0];
   for (auto& candidate : mine_->entries) {
@@ -86,10 +106,16 @@ void RankBoard::enter(std::uint64_t group_id, std::uint64_t sequence, Collective
       entry = &candidate;
     }
   }
-  entry->group_id.store(group_id, std::memory_order_relaxed);
-  entry->collective.store(static_cast<std::uint32_t>(collective), std::memory_order_relaxed);
+  // Readers take an entry whose sequence is the same before and after: 0 marks one that is being written.
+  entry->sequence = 0;
+  entry->group_id = group_id;
+  entry->call = pack(call);
   entry->age.store(mine_->clock.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  entry->sequence.store(sequence, std::memory_order_release);
+  entry->sequence = sequence;
+}
+
+void RankBoard::attend() {
+  mine_->attended.store(now(), std::memory_order_relaxed);
 }
 
 void RankBoard::finish() {
@@ -107,11 +133,18 @@ std::optional<LastEntered> RankBoard::last_entered(int world_rank, std::uint64_t
   const Slot* slot = slot_of(world_rank);
   if (slot == nullptr) return std::nullopt;
   for (const auto& entry : slot->entries) {
-    if (entry.group_id != group_id) continue;
-    const std::uint64_t sequence = entry.sequence.load(std::memory_order_acquire);
-    return LastEntered{sequence, static_cast<Collective>(entry.collective.load())};
+    const std::uint64_t sequence = entry.sequence;
+    const std::uint64_t call = entry.call;
+    if (entry.group_id == group_id && sequence != 0 && entry.sequence == sequence) {
+      return LastEntered{sequence, unpack(call)};
+    }
   }
   return LastEntered{};
+}
+
+std::chrono::milliseconds RankBoard::inattentive_for(int world_rank) const {
+  const Slot* slot = slot_of(world_rank);
+  return std::chrono::milliseconds(slot == nullptr ? 0 : now() - slot->attended);
 }
 
 int RankBoard::process_of(int world_rank) const {

@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -16,7 +17,7 @@ namespace rankine {
 /// What a rank entered last in one group.
 struct LastEntered {
   std::uint64_t sequence = 0;  ///< 0: nothing yet
-  Collective collective = Collective::none;
+  Call call;
 };
 
 /// A page of memory that the ranks of a node share: each writes which collective it entered last in every
@@ -27,12 +28,16 @@ class RankBoard {
   RankBoard(MPI_Comm node, std::vector<int> world_ranks);
 
   /// This rank enters collective `sequence` of the group `id`. Cheap; from any thread.
-  void enter(std::uint64_t group_id, std::uint64_t sequence, Collective collective);
+  void enter(std::uint64_t group_id, std::uint64_t sequence, Call call);
+  /// This rank is waiting for a collective right now. Called often while it waits.
+  void attend();
   /// This rank is about to leave MPI in good order: its end is no accident from here on.
   void finish();
 
   /// Nothing for ranks of other nodes.
   std::optional<LastEntered> last_entered(int world_rank, std::uint64_t group_id) const;
+  /// How long ago a rank of this node last attended to a collective.
+  std::chrono::milliseconds inattentive_for(int world_rank) const;
   /// The process id of a rank of this node; 0 for others.
   int process_of(int world_rank) const;
   /// True when a rank of this node ended without `finish`. Can't be told, hence false, across pid namespaces.

@@ -51,7 +51,7 @@ void TreeButterfly::post(Segment& segment) {
   const bool adding = segment.step < levels_;
   const int level = adding ? segment.step : 2 * levels_ - 1 - segment.step;
   const int partner = group_->rank() ^ (1 << level);
-  const int tag = group_->tag(sum_.sequence, adding ? 0 : 1);
+  const int tag = group_->tag(sum_.sequence, sum_.call, adding ? 0 : 1);
   if (adding) {
     const Range given = half(segment.mine, level, false);
     segment.requests.receive(inbox(segment), bytes(half(segment.mine, level, true)), partner, tag);

@@ -52,7 +52,7 @@ std::byte* TreeExchange::received(const Round& round, int node) const {
 void TreeExchange::start_exchange(Round& round) {
   const auto bytes = [&](Range r) { return static_cast<std::size_t>(r.size() * element_); };
   const int me = group_->rank();
-  const int tag = group_->tag(sum_.sequence, 0);
+  const int tag = group_->tag(sum_.sequence, sum_.call, 0);
   const Range mine = chunk_of(me, round.index);
   // Everyone starts with its right neighbour, so that not all send to the same rank at once.
   for (int step = 1; step < group_->size(); ++step) {
@@ -103,7 +103,7 @@ void TreeExchange::add(const Round& round) {
 void TreeExchange::start_gather(Round& round) {
   const auto bytes = [&](Range r) { return static_cast<std::size_t>(r.size() * element_); };
   const int me = group_->rank();
-  const int tag = group_->tag(sum_.sequence, 1);
+  const int tag = group_->tag(sum_.sequence, sum_.call, 1);
   const Range mine = chunk_of(me, round.index);
   for (int step = 1; step < group_->size(); ++step) {
     const int from = (me - step + group_->size()) % group_->size();

@@ -12,6 +12,7 @@ namespace rankine {
 /// One tree sum: what is added, and where it goes.
 struct TreeSum {
   std::uint64_t sequence = 0;
+  Call call;
   DType dtype = DType::float32;
   std::shared_ptr<const TreePlan> plan;
   std::vector<std::byte*> nodes;  ///< this rank's, `count` elements each; overwritten

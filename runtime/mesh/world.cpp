@@ -118,7 +118,12 @@ World::World(int* argc, char*** argv) : state_(std::make_unique<State>()) {
 
 World::~World() {
   Job& job = *state_->job;
-  if (std::uncaught_exceptions() > state_->exceptions) return;
+  if (std::uncaught_exceptions() > state_->exceptions) {
+    // Freeing the board and finalising would wait for ranks that may never come: the process must end first.
+    job.watchdog.reset();
+    static_cast<void>(state_.release());
+    return;
+  }
   if (job.board) job.board->finish();
   job.watchdog.reset();
   // Freeing the board waits for the node's ranks: nobody looks at a page that is gone.

@@ -136,19 +136,6 @@ template std::optional<double> ConfigReader::find(std::string_view, Null);
 template std::optional<std::string> ConfigReader::find(std::string_view, Null);
 template std::optional<std::vector<std::int64_t>> ConfigReader::find(std::string_view, Null);
 
-std::string ConfigReader::activation(std::string_view key, std::string_view otherwise) {
-  const json* value = raw(key);
-  if (value == nullptr) return std::string(otherwise);
-  if (value->is_null()) return "linear";
-  if (value->is_string()) return value->get<std::string>();
-  // Keras writes functions that aren't its own built-in ones as {"class_name": "function", "config": name}.
-  if (value->is_object() && value->contains("class_name") && value->contains("config") &&
-      (*value)["class_name"] == "function" && (*value)["config"].is_string())
-    return (*value)["config"].get<std::string>();
-  refuse("has " + std::string(key) + " = " + describe(*value) +
-         ", which must be the name of an activation function; use an activation layer of its own instead");
-}
-
 std::shared_ptr<const Initializer> ConfigReader::initializer(std::string_view key,
                                                              std::string_view otherwise) {
   const json* value = raw(key);

@@ -48,9 +48,6 @@ class ConfigReader {
     return find<T>(key, Null::is_absent);
   }
 
-  /// Keras's name of an activation: a string, null ("linear") or the envelope of a function. An activation
-  /// that is a layer or a lambda is refused.
-  std::string activation(std::string_view key, std::string_view otherwise = "linear");
   /// An initializer by plain name or envelope; `otherwise` is a plain name.
   std::shared_ptr<const Initializer> initializer(std::string_view key, std::string_view otherwise);
 

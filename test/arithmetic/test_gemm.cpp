@@ -115,15 +115,15 @@ TEST_CASE("gemm cuts columns and rows into blocks without changing bits", "[gemm
   ThreadPool one(1), two(2);
   GemmWorkspace workspace(2);
   for (const unsigned form : {0U, 3U, 13U}) {
-    Case<float> wide(random, 5, 4500, Leaves::of(40, 8), Family::normal, 1, form);
+    Case<float> wide(random, 5, 2500, Leaves::of(20, 8), Family::normal, 1, form);
     check(wide, one, workspace);
     check(wide, two, workspace);
-    Case<float> tall(random, 700, 3, Leaves::of(40, 8), Family::normal, 1, form);
+    Case<float> tall(random, 700, 3, Leaves::of(20, 8), Family::normal, 1, form);
     check(tall, one, workspace);
     check(tall, two, workspace);
-    Case<float> many_rows(random, 600, 20, Leaves::of(4100, 64), Family::normal, 1, form);
+    Case<float> many_rows(random, 280, 5, Leaves::of(4100, 64), Family::normal, 1, form);
     check(many_rows, one, workspace);
-    Case<float> many_columns(random, 20, 300, Leaves::of(4100, 64), Family::normal, 1, form | 4U);
+    Case<float> many_columns(random, 5, 150, Leaves::of(4100, 64), Family::normal, 1, form | 4U);
     check(many_columns, two, workspace);
   }
 }

@@ -66,6 +66,7 @@ class SimulatedGroup::Member final : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return group_.size(); }
   const std::string& name() const override { return name_; }
+  std::string member(int rank) const override { return "simulated rank " + std::to_string(rank); }
 
   WorkHandle tree_all_reduce(DType dtype, const TreeShares& shares, std::span<void* const> nodes,
                              std::int64_t count, void* result) override {

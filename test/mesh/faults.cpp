@@ -57,6 +57,7 @@ const std::map<std::string, Case>& cases() {
       {"kill", {1, [](World&) { std::raise(SIGKILL); }}},
       {"exit", {0, [](World&) { std::_Exit(1); }}},
       {"sleep", {2, [](World&) { sleep_long(); }}},
+      {"late", {2, [](World&) { sleep_long(); }}},
       {"split", {2, [](World&) { sleep_long(); }}},
       {"order", {1, [](World&) {}}},
       {"agreed", {-1, [](World&) {}}},
@@ -76,7 +77,14 @@ int run(World& world, const std::string& kind) {
       if (world.rank() == 1) throw CheckpointError("the file ends too early");
     });
   }
-  if (kind == "split" && world.rank() != chosen.faulty_rank) group->split(0, 0, "late");
+  if (kind == "late") {
+    if (world.rank() == chosen.faulty_rank) chosen.fault(world);
+    group->barrier();
+  }
+  if (kind == "split") {
+    if (world.rank() == chosen.faulty_rank) chosen.fault(world);
+    group->split(0, 0, "part");
+  }
   if (kind == "order" && world.rank() == chosen.faulty_rank) {
     std::vector<float> other(100, 1.0f);
     void* const nodes[] = {other.data()};

@@ -10,27 +10,16 @@ using nlohmann::json;
 
 TEST_CASE("a config is read by key", "[model][config]") {
   const json config = json::parse(R"({"name": "d", "units": 3, "rate": 1, "flag": false, "axis": [-1, 2],
-    "activation": "gelu", "none": null, "unknown_but_null": null})");
+    "none": null, "unknown_but_null": null})");
   ConfigReader reader(config, "layer 'd' (Dense)");
   CHECK(reader.required<std::int64_t>("units") == 3);
   CHECK(reader.get<double>("rate", 0.5) == 1.0);
   CHECK(reader.get<bool>("flag", true) == false);
   CHECK(reader.get<bool>("absent", true) == true);
   CHECK(reader.required<std::vector<std::int64_t>>("axis") == std::vector<std::int64_t>{-1, 2});
-  CHECK(reader.activation("activation") == "gelu");
-  CHECK(reader.activation("none") == "linear");
-  CHECK(reader.activation("not_there", "relu") == "relu");
   CHECK_FALSE(reader.optional<double>("none"));
   CHECK(reader.optional<double>("rate") == 1.0);
   reader.finish();
-}
-
-TEST_CASE("an activation may be a function's envelope, not a layer", "[model][config]") {
-  const json config = json::parse(R"({"a": {"module": "builtins", "class_name": "function", "config": "silu"},
-    "b": {"module": "keras.layers", "class_name": "ReLU", "config": {}}})");
-  ConfigReader reader(config, "layer 'd' (Dense)");
-  CHECK(reader.activation("a") == "silu");
-  CHECK_THROWS_WITH(reader.activation("b"), Contains("layer 'd' (Dense)") && Contains("an activation layer"));
 }
 
 TEST_CASE("a config's faults are named", "[model][config]") {

@@ -1,7 +1,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstring>
+#include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "optimizer/reducer.hpp"
 #include "runtime/error.hpp"
@@ -150,6 +151,37 @@ TEST_CASE("names never decide which slot belongs to which variable", "[optimizer
   CHECK(elements(state[2].local) == std::vector<double>{-1});
   CHECK(elements(state[3].local) == std::vector<double>{-2});
   CHECK(elements(state[4].local) == std::vector<double>{-4});
+}
+
+TEST_CASE("the state of Keras's models is listed as Keras lists it", "[optimizer][state]") {
+  for (const std::string fixture : {"mlp_sgd", "mlp_adam_cosine", "einsum", "tiny_gpt", "gqa", "nested"}) {
+    INFO(fixture);
+    const auto read = [&](const std::string& name) {
+      std::ifstream file(GOLDEN_FOLDER "/" + fixture + "/" + name);
+      return nlohmann::json::parse(file);
+    };
+    const nlohmann::json expected = read("expected.json");
+    std::vector<Variable> variables;
+    for (const auto& entry : expected["variables"]) {
+      Variable variable;
+      variable.path = entry["path"];
+      variable.shape = Shape(entry["shape"].get<std::vector<std::int64_t>>());
+      variable.trainable = entry["trainable"];
+      variables.push_back(variable);
+    }
+    HostBackend backend;
+    SimulatedGroup group(1);
+    const auto optimizer = make_optimizer(read("compile.json").dump());
+    optimizer->attach(variables, {}, group[0], backend);
+    const StateDict state = optimizer->state();
+    const auto& wanted = expected["optimizer_variables"];
+    REQUIRE(state.size() == wanted.size());
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      CHECK("/" + state[i].structural_path == wanted[i]["h5"].get<std::string>());
+      CHECK(state[i].path == wanted[i]["path"].get<std::string>());
+      CHECK(state[i].global_shape.sizes() == wanted[i]["shape"].get<std::vector<std::int64_t>>());
+    }
+  }
 }
 
 TEST_CASE("counters are read back", "[optimizer][state]") {

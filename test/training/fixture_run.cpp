@@ -7,6 +7,7 @@
 
 #include "checkpoint/keras_model.hpp"
 #include "checkpoint/weights_reader.hpp"
+#include "runtime/data/hdf5_dataset.hpp"
 #include "runtime/training/executor.hpp"
 
 namespace rankine::testing {
