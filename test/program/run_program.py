@@ -280,7 +280,7 @@ def unknown_layers_are_refused(bench):
         for layer in config["config"]["layers"][1:3]:
             layer["class_name"] = "Frobnicate"
     model = bench.edit_config("unknown.keras", rename)
-    bench.train(model=model).refuses(REFUSED, "Frobnicate", "hidden_2")
+    bench.train(model=model).refuses(REFUSED, "hidden_1 (Frobnicate)", "hidden_2 (Frobnicate)")
 
 
 @case
