@@ -47,7 +47,7 @@ def cases(faults, launched):
                [r"number 1 of group 'data' is tree_all_reduce of \d+ bytes on rank \d @ \S+, but "
                 r"tree_all_reduce of \d+ bytes on rank \d @ .*same order"])
     yield Case("agreed error", [faults, "agreed"], 4,
-               [r"(?m)^\[rank 1 @ " + HOST + r"\] the file ends too early$"], [r"(?s)too early.*too early"])
+               [r"(?m)^rankine: \[rank 1 @ " + HOST + r"\] the file ends too early$"], [r"(?s)too early.*too early"])
     yield Case("error that unwinds the world", [faults, "unwind"], (3, 70), ["nobody catches this inside"])
     step = {"SLURM_JOB_ID": "1", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "4", "SLURM_PROCID": "3"}
     yield Case("srun without PMIx", [faults, "launch"], 2, ["srun started 4 tasks", "srun --mpi=pmix"], ranks=0,

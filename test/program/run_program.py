@@ -57,8 +57,8 @@ class Bench:
     """A folder with models and data, and ways to start the program in it."""
 
     def __init__(self, options, folder):
-        self.program, self.ranks, self.folder = options.program, options.ranks, pathlib.Path(folder)
-        self.golden = pathlib.Path(options.golden)
+        self.program, self.ranks, self.folder = os.path.abspath(options.program), options.ranks, pathlib.Path(folder)
+        self.golden = pathlib.Path(options.golden).absolute()
         subprocess.run([options.make_inputs, folder], check=True)
         self.model = self.copy("mlp_sgd/model.keras", "model.keras")
 
