@@ -1,9 +1,9 @@
 #pragma once
 
-// exp, log, tanh, erf and what is made of them, sixteen lanes at once. Everything is built from operations that
-// IEEE 754 fixes, so the bits are the same on every instruction set. Largest errors measured over the floats
-// (tests "[elementary]" and "[all-floats]"): exp and log 1.0 ulp; expm1, log1p, tanh and erf 1.5; softplus 1.7,
-// sigmoid 2.4, the normal distribution 7 near 0. NaN stays NaN. The polynomials come from
+// exp, log, tanh, erf and what is made of them, sixteen lanes at once. Everything is built from operations
+// that IEEE 754 fixes, so the bits are the same on every instruction set. Largest errors measured over the
+// floats (tests "[elementary]" and "[all-floats]"): exp and log 1.0 ulp; expm1, log1p, tanh and erf 1.5;
+// softplus 1.7, sigmoid 2.4, the normal distribution 7 near 0. NaN stays NaN. The polynomials come from
 // tools/derive-polynomials.
 
 #include "runtime/arithmetic/polynomials.hpp"

@@ -244,7 +244,7 @@ def usage_is_refused(bench):
     bench.write("typo.toml", "steps = 3\n[compile]\noptimiser = 'adam'\n")
     bench.train("--config", "typo.toml").refuses(USAGE, "did you mean optimizer?")
     bench.train("--config", "none.toml").refuses(USAGE, "none.toml")
-    bench.train("--isa", "sse").refuses(USAGE, "sse")
+    bench.train("--isa", "sse").refuses(USAGE, "'sse'")
 
 
 @case
@@ -313,7 +313,7 @@ def data_that_does_not_suit_is_refused(bench):
 
 @case
 def bad_values_are_found(bench):
-    bench.train("--no-shuffle", data="label.h5").refuses(REFUSED, "10")
+    bench.train("--no-shuffle", data="label.h5").refuses(REFUSED, "label 10")
     bench.train("--no-shuffle", "--batch", "16", data="nan.h5").refuses(REFUSED, "step 2")
 
 

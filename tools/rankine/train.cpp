@@ -26,7 +26,8 @@ namespace {
 
 /// Ranks that were started with other arguments, or read another job file, would train something else.
 void check_same_settings(Communicator& ranks, const Settings& settings) {
-  const auto mine = list_settings(settings);
+  const auto list = list_settings(settings);
+  const std::map<std::string, std::string> mine(list.begin(), list.end());
   const auto all = ranks.all_gather_text(nlohmann::json(mine).dump());
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
