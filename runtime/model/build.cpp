@@ -36,8 +36,6 @@ json batch_shape(const Shape& sample) {
 json keywords_of(const CallArguments& arguments) {
   json keywords = json::object();
   if (arguments.use_causal_mask) keywords["use_causal_mask"] = true;
-  if (arguments.training != CallArguments::Training::follow)
-    keywords["training"] = arguments.training == CallArguments::Training::always;
   return keywords;
 }
 

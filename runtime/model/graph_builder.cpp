@@ -8,8 +8,6 @@
 namespace rankine {
 namespace {
 
-using Training = CallArguments::Training;
-
 /// Small configs can unfold to any number of calls: nested models that call nested models.
 constexpr std::size_t k_most_calls = 100'000;
 
@@ -48,7 +46,7 @@ class GraphBuilder {
             "' doesn't say the shape of its input: put keras.Input(shape=…) in front of its layers");
       graph.inputs.push_back(add_value(*entry.input, -1));
     }
-    graph.outputs = run(model, "", graph.inputs, Training::follow);
+    graph.outputs = run(model, "", graph.inputs);
     if (graph.calls.empty()) throw ConfigError("the model '" + model.name + "' computes nothing");
     return std::move(built_);
   }
@@ -63,8 +61,7 @@ class GraphBuilder {
   }
 
   /// One call of a model: the values of its outputs for these values of its inputs.
-  std::vector<int> run(ModelTree& model, const std::string& path, const std::vector<int>& inputs,
-                       Training training) {
+  std::vector<int> run(ModelTree& model, const std::string& path, const std::vector<int>& inputs) {
     // results[layer][node] are the values that the call has made.
     std::vector<std::vector<std::vector<int>>> results(model.layers.size());
     for (std::size_t i = 0; i < model.layers.size(); ++i) results[i].resize(model.layers[i].calls.size());
@@ -83,19 +80,16 @@ class GraphBuilder {
       for (const TensorReference& input : call.inputs) arguments.push_back(value_of(input));
       const std::string full = path.empty() ? entry.name : path + "/" + entry.name;
       auto& made = results[static_cast<std::size_t>(place.layer)][static_cast<std::size_t>(place.node)];
-      made = entry.model ? call_model(*entry.model, full, call, arguments, training)
-                         : std::vector<int>{call_layer(entry, path, full, call, arguments, training)};
+      made = entry.model ? call_model(*entry.model, full, call, arguments)
+                         : std::vector<int>{call_layer(entry, path, full, call, arguments)};
     }
     std::vector<int> outputs;
     for (const Endpoint& output : model.outputs) outputs.push_back(value_of(output.tensor));
     return outputs;
   }
 
-  /// As in Keras, what the caller says about training goes before what was said inside.
-  static Training inner(Training outer, Training own) { return outer == Training::follow ? own : outer; }
-
   std::vector<int> call_model(ModelTree& model, const std::string& path, const CallDescription& call,
-                              const std::vector<int>& arguments, Training training) {
+                              const std::vector<int>& arguments) {
     const std::string owner = "the model '" + path + "'";
     const std::vector<int> inputs = match_inputs(model, owner, call, arguments);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -104,7 +98,7 @@ class GraphBuilder {
         throw ConfigError(owner + " takes " + describe(*entry.input) + " as its input '" +
                           model.inputs[i].name + "' but is called with " + describe(spec_of(inputs[i])));
     }
-    return run(model, path, inputs, inner(training, call.arguments.training));
+    return run(model, path, inputs);
   }
 
   /// Inputs given as a dict go by name, others by position.
@@ -127,7 +121,7 @@ class GraphBuilder {
   }
 
   int call_layer(LayerEntry& entry, const std::string& path, const std::string& full,
-                 const CallDescription& description, const std::vector<int>& arguments, Training training) {
+                 const CallDescription& description, const std::vector<int>& arguments) {
     if (built_.graph.calls.size() >= k_most_calls)
       throw ConfigError("the model has more than " + std::to_string(k_most_calls) + " calls of layers");
     std::vector<ValueSpec> specs;
@@ -136,7 +130,6 @@ class GraphBuilder {
     call.layer = entry.layer.get();
     call.path = full;
     call.arguments = description.arguments;
-    call.arguments.training = inner(training, call.arguments.training);
     call.inputs = arguments;
     ValueSpec output;
     try {

@@ -33,11 +33,10 @@ struct CallPlan {
   bool output_is_input = false;
 };
 
-/// What a call was given besides tensors, from `inbound_nodes` (or from C++).
+/// What a call was given besides tensors, from `inbound_nodes` (or from C++). A stored `training` isn't here:
+/// in Keras 3.15 what fit() and evaluate() say goes before it.
 struct CallArguments {
   bool use_causal_mask = false;
-  /// Keras's `training` argument when it was given: Dropout(training=False) never drops.
-  enum class Training : std::uint8_t { follow, never, always } training = Training::follow;
 };
 
 /// Everything that one call of a layer sees while it runs. Tensors have the batch dimension of the pass in

@@ -36,14 +36,14 @@ Model tiny_gpt() {
   return gpt.build({gpt.layer("Dense", {{"units", 101}, named("logits")}, {x})});
 }
 
-/// Shared layers, dropout that is always on, several inputs and outputs, automatic names.
+/// Shared layers, dropout, several inputs and outputs, automatic names.
 Model everything() {
   ModelBuilder builder("everything");
   const Symbol a = builder.input("a", {4});
   const Symbol b = builder.input("b", {4});
   Symbol left = builder.layer("Dense", {{"units", 4}, {"use_bias", false}}, {a});
   const Symbol right = builder.again(left, {b});
-  left = builder.layer("Dropout", {{"rate", 0.5}}, {left}, {.training = CallArguments::Training::always});
+  left = builder.layer("Dropout", {{"rate", 0.5}}, {left});
   const Symbol both = builder.layer("Concatenate", {{"axis", -1}}, {left, right});
   const Symbol grid = builder.layer("Reshape", {{"target_shape", std::vector<std::int64_t>{4, 2}}}, {both});
   const Symbol heads =

@@ -27,15 +27,15 @@ class Dropout final : public Layer {
     return one_floating_input(common(), inputs);
   }
 
-  CallPlan plan(std::span<const ValueSpec>, const CallArguments& arguments) const override {
+  CallPlan plan(std::span<const ValueSpec>, const CallArguments&) const override {
     CallPlan plan;
     plan.backward_reads_inputs = false;
-    plan.output_is_input = rate_ == 0.0 || arguments.training == CallArguments::Training::never;
+    plan.output_is_input = rate_ == 0.0;
     return plan;
   }
 
   void forward(const CallContext& call) const override {
-    if (drops(call)) {
+    if (call.training) {
       apply(call, call.inputs[0], call.output);
     } else {
       call.backend.copy(call.inputs[0], call.output);
@@ -44,7 +44,7 @@ class Dropout final : public Layer {
 
   void backward(const CallContext& call) const override {
     if (!call.input_gradients[0]) return;
-    if (drops(call)) {
+    if (call.training) {
       apply(call, call.output_gradient, call.input_gradients[0]);
     } else {
       call.backend.copy(call.output_gradient, call.input_gradients[0]);
@@ -52,9 +52,6 @@ class Dropout final : public Layer {
   }
 
  private:
-  static bool drops(const CallContext& call) {
-    return call.training || call.arguments.training == CallArguments::Training::always;
-  }
   void apply(const CallContext& call, const Tensor& x, const Tensor& y) const {
     if (rate_ == 1.0) {
       call.backend.fill(y, 0.0);
