@@ -75,11 +75,11 @@ void rms_norm(const NormForward<T>& call) {
   }
 }
 
-/// One row of a gradient: h is the normalised row, c what it loses along (the same, or centred); `shift` says
-/// whether the mean of g is taken out as well. g = dy * gamma.
+/// One row of dx: h is the normalised row, c what it loses along (the same, or centred); `shift` says whether
+/// the mean of g is taken out as well. g = dy * gamma.
 template <class T>
-RANKINE_INLINE void gradient_row(const NormBackward<T>& call, std::int64_t r, const Normalized<T>& h,
-                                 const Normalized<T>& c, bool shift) {
+RANKINE_INLINE void input_gradient(const NormBackward<T>& call, std::int64_t r, const Normalized<T>& h,
+                                   const Normalized<T>& c, bool shift) {
   const std::int64_t n = call.columns;
   const T* dy = call.dy + r * n;
   T* dx = call.dx + r * n;
@@ -90,12 +90,20 @@ RANKINE_INLINE void gradient_row(const NormBackward<T>& call, std::int64_t r, co
   const auto mean_g = all(shift ? row_mean<T>(n, g) : T(0));
   const auto mean_gh = all(row_mean<T>(
       n, [&](std::int64_t i, auto part) RANKINE_INLINE_LAMBDA { return g(i, part) * h(i, part); }));
-  T* normalized = call.normalized_dy == nullptr ? nullptr : call.normalized_dy + r * n;
   each_vector<T>(n, [&](std::int64_t i, auto part) RANKINE_INLINE_LAMBDA {
-    const auto d = part.load(dy + i);
     const auto centred = shift ? g(i, part) - mean_g : g(i, part);
     part.store(dx + i, h.rstd * (centred - c(i, part) * mean_gh));
-    if (normalized != nullptr) part.store(normalized + i, d * h(i, part));
+  });
+}
+
+template <class T>
+RANKINE_INLINE void gradient_row(const NormBackward<T>& call, std::int64_t r, const Normalized<T>& h,
+                                 const Normalized<T>& c, bool shift) {
+  const std::int64_t at = r * call.columns;
+  if (call.dx != nullptr) input_gradient(call, r, h, c, shift);
+  if (call.normalized_dy == nullptr) return;
+  each_vector<T>(call.columns, [&](std::int64_t i, auto part) RANKINE_INLINE_LAMBDA {
+    part.store(call.normalized_dy + at + i, part.load(call.dy + at + i) * h(i, part));
   });
 }
 

@@ -16,7 +16,7 @@ struct NormForward {
   T *y = nullptr, *statistics = nullptr;
 };
 
-/// normalized_dy may be null.
+/// dx is null when the input has no gradient, normalized_dy when gamma has none.
 template <class T>
 struct NormBackward {
   const T *x = nullptr, *gamma = nullptr, *statistics = nullptr, *dy = nullptr;

@@ -173,8 +173,8 @@ class Backend {
   /// [rows, 2] receives mean and 1 / sqrt(variance + epsilon).
   virtual void layer_norm(Tensor x, Tensor gamma, Tensor beta, double epsilon, Tensor y,
                           Tensor statistics) = 0;
-  /// dx as of layer_norm; `normalized_dy` (may be dx's size; absent when gamma has no gradient) receives
-  /// dy * (x - mean) * rstd, whose column_sum is gamma's gradient; beta's is the column_sum of dy.
+  /// dx as of layer_norm, absent when x has no gradient. `normalized_dy` (absent when gamma has no gradient)
+  /// receives dy * (x - mean) * rstd, whose column_sum is gamma's gradient; beta's is the column_sum of dy.
   virtual void layer_norm_gradient(Tensor x, Tensor gamma, Tensor statistics, Tensor dy, Tensor dx,
                                    Tensor normalized_dy) = 0;
   /// y = x / sqrt(mean(x^2) + epsilon) * scale; scale may be absent; statistics [rows] receives 1 /

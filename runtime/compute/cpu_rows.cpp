@@ -102,7 +102,7 @@ void CpuBackend::run_norm_gradient(const NormBackward<T>& whole, NormGradientKer
     part.rows = end - r;
     part.x += r * whole.columns;
     part.dy += r * whole.columns;
-    part.dx += r * whole.columns;
+    part.dx = row_or_null(part.dx, r * whole.columns);
     part.normalized_dy = row_or_null(part.normalized_dy, r * whole.columns);
     part.statistics += r * statistics_each;
     (table<T>().norm.*kernel)(part);
@@ -142,34 +142,36 @@ void CpuBackend::rms_norm(Tensor x, Tensor scale, double epsilon, bool centre_va
 
 void CpuBackend::layer_norm_gradient(Tensor x, Tensor gamma, Tensor statistics, Tensor dy, Tensor dx,
                                      Tensor normalized_dy) {
-  checks::present("layer_norm_gradient", {{"x", x}, {"statistics", statistics}, {"dy", dy}, {"dx", dx}});
+  checks::present("layer_norm_gradient", {{"x", x}, {"statistics", statistics}, {"dy", dy}});
   checks::same_dtype("layer_norm_gradient",
                      {{"x", x}, {"dy", dy}, {"dx", dx}, {"normalized_dy", normalized_dy}});
-  checks::same_size("layer_norm_gradient", {{"x", x}, {"dy", dy}, {"dx", dx}});
+  checks::same_size("layer_norm_gradient", {{"x", x}, {"dy", dy}});
+  if (dx) checks::size("layer_norm_gradient", {"dx", dx}, x.elements());
   if (normalized_dy) checks::size("layer_norm_gradient", {"normalized_dy", normalized_dy}, x.elements());
   check_norm("layer_norm_gradient", x, gamma, statistics, 2);
   const auto size = checks::rows_and_columns(x);
   checks::with_floating("layer_norm_gradient", x.dtype, [&](auto zero) {
     using T = decltype(zero);
     run_norm_gradient<T>({x.as<T>(), data_or_null<T>(gamma), statistics.as<T>(), dy.as<T>(), false, size.rows,
-                          size.columns, dx.as<T>(), data_or_null<T>(normalized_dy)},
+                          size.columns, data_or_null<T>(dx), data_or_null<T>(normalized_dy)},
                          &NormKernels<T>::layer_norm_gradient, 2);
   });
 }
 
 void CpuBackend::rms_norm_gradient(Tensor x, Tensor scale, Tensor statistics, bool centre_variance, Tensor dy,
                                    Tensor dx, Tensor normalized_dy) {
-  checks::present("rms_norm_gradient", {{"x", x}, {"statistics", statistics}, {"dy", dy}, {"dx", dx}});
+  checks::present("rms_norm_gradient", {{"x", x}, {"statistics", statistics}, {"dy", dy}});
   checks::same_dtype("rms_norm_gradient",
                      {{"x", x}, {"dy", dy}, {"dx", dx}, {"normalized_dy", normalized_dy}});
-  checks::same_size("rms_norm_gradient", {{"x", x}, {"dy", dy}, {"dx", dx}});
+  checks::same_size("rms_norm_gradient", {{"x", x}, {"dy", dy}});
+  if (dx) checks::size("rms_norm_gradient", {"dx", dx}, x.elements());
   if (normalized_dy) checks::size("rms_norm_gradient", {"normalized_dy", normalized_dy}, x.elements());
   check_norm("rms_norm_gradient", x, scale, statistics, 1);
   const auto size = checks::rows_and_columns(x);
   checks::with_floating("rms_norm_gradient", x.dtype, [&](auto zero) {
     using T = decltype(zero);
     run_norm_gradient<T>({x.as<T>(), data_or_null<T>(scale), statistics.as<T>(), dy.as<T>(), centre_variance,
-                          size.rows, size.columns, dx.as<T>(), data_or_null<T>(normalized_dy)},
+                          size.rows, size.columns, data_or_null<T>(dx), data_or_null<T>(normalized_dy)},
                          &NormKernels<T>::rms_norm_gradient, 1);
   });
 }

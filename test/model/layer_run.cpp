@@ -35,8 +35,9 @@ Array Array::of(Shape shape, DType dtype, const std::vector<double>& values) {
 
 Array Array::from_json(const nlohmann::json& value, DType floating) {
   const DType dtype = value["dtype"] == "int32" ? DType::int32 : floating;
-  return of(Shape(value["shape"].get<std::vector<std::int64_t>>()), dtype,
-            value["data"].get<std::vector<double>>());
+  auto values = value["data"].get<std::vector<double>>();
+  for (double& v : values) v = static_cast<double>(static_cast<float>(v));
+  return of(Shape(value["shape"].get<std::vector<std::int64_t>>()), dtype, values);
 }
 
 Array Array::rows(std::int64_t begin, std::int64_t end) const {

@@ -21,7 +21,8 @@ struct Array {
   /// Samples [begin, end).
   Array rows(std::int64_t begin, std::int64_t end) const;
   static Array of(rankine::Shape shape, rankine::DType dtype, const std::vector<double>& values = {});
-  /// {"shape", "dtype", "data"}; what isn't int32 becomes `floating`.
+  /// {"shape", "dtype", "data"} of what Keras was given: float32 values, written with 9 digits. What isn't
+  /// int32 becomes `floating`.
   static Array from_json(const nlohmann::json& value, rankine::DType floating);
 };
 

@@ -174,15 +174,14 @@ TEST_CASE("dropout drops a share, the same wherever a sample is computed", "[lay
   CHECK(run.run(backend(), 0, k_samples, cotangent).output.singles != whole.output.singles);
 }
 
-TEST_CASE("dropout follows training and its argument", "[layers]") {
+TEST_CASE("dropout follows training", "[layers]") {
   LayerRun run = dropout({{"rate", 0.5}}, 4, 50);
   const std::vector<float> ones(200, 1.0F);
   run.training = false;
   CHECK(run.run(backend(), 0, 4, {}).output.singles == ones);
-  run.arguments.training = CallArguments::Training::always;
+  run.training = true;
   CHECK(run.run(backend(), 0, 4, {}).output.singles != ones);
   const ValueSpec spec{{50}};
-  CHECK(run.layer().plan({&spec, 1}, {.training = CallArguments::Training::never}).output_is_input);
   CHECK_FALSE(run.layer().plan({&spec, 1}, {}).output_is_input);
   CHECK(make_layer("Dropout", {{"rate", 0.0}})->plan({&spec, 1}, {}).output_is_input);
   LayerRun everything = dropout({{"rate", 1.0}}, 4, 50);

@@ -165,16 +165,16 @@ Shape EinsumProduct::shape(const std::string& labels) const {
 
 EinsumProduct EinsumProduct::of(const EinsumEquation& equation, std::map<char, std::int64_t> sizes) {
   EinsumProduct p;
-  p.input = equation.input;
+  p.whole_input = equation.input;
+  p.kernel = equation.kernel;
   p.output = equation.output;
   p.sizes = std::move(sizes);
   std::string batch, rows, contracted, columns;
   for (const char label : equation.input) {
-    const bool in_output = has(equation.output, label);
-    if (has(equation.kernel, label)) continue;
-    (in_output ? rows : p.repeated).push_back(label);
+    const bool in_output = has(equation.output, label), in_kernel = has(equation.kernel, label);
+    if (in_output || in_kernel) p.input.push_back(label);
+    if (in_output && !in_kernel) rows.push_back(label);
   }
-  p.kernel = p.repeated + equation.kernel;
   for (const char label : p.kernel) {
     const bool in_input = has(equation.input, label), in_output = has(equation.output, label);
     (in_input && in_output ? batch : in_input ? contracted : columns).push_back(label);

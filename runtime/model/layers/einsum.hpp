@@ -35,11 +35,12 @@ struct EinsumOperand {
 };
 
 /// An einsum of one input and one kernel as a (batched) matrix product.
-///   batch: labels in all three · rows: in input and output · contracted: in input and kernel (and in the
-///   input alone: the kernel is repeated along those) · columns: in kernel and output
+///   batch: labels in all three · rows: in input and output · contracted: in input and kernel · columns: in
+///   kernel and output
+/// Along labels of the input alone the input is summed first.
 struct EinsumProduct {
-  std::string input, kernel, output;  ///< labels; the kernel's are preceded by `repeated`
-  std::string repeated;               ///< labels of the input alone
+  std::string whole_input;            ///< labels as the equation has them
+  std::string input, kernel, output;  ///< labels of the product; the input's are those not summed first
   std::map<char, std::int64_t> sizes;
   EinsumOperand x, w, y;
   std::int64_t batch = 1, m = 1, k = 1, n = 1;
@@ -51,6 +52,7 @@ struct EinsumProduct {
   static EinsumProduct of(const EinsumEquation& equation, std::map<char, std::int64_t> sizes);
 
   Shape shape(const std::string& labels) const;
+  bool sums_input() const { return whole_input != input; }
 };
 
 }  // namespace rankine

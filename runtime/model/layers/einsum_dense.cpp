@@ -14,13 +14,23 @@ namespace {
 
 /// Where a call finds its scratch: an index for each tensor that it needs, -1 for the others.
 struct Scratch {
-  int x = -1, wide_kernel = -1, w = -1, y = -1, bias = -1;
-  int dx = -1, dw = -1, wide_kernel_gradient = -1, ones = -1, between = -1;
+  /// Of one sum over repeated dimensions.
+  struct Sum {
+    int result = -1, ones = -1, between = -1;
+  };
+  int x = -1, w = -1, y = -1, bias = -1, dx = -1, dw = -1, summed_input_gradient = -1;
+  Sum input_sum, bias_sum;
   std::vector<TensorSpec> specs;
 
   void add(int& place, Shape shape, DType dtype, bool per_sample) {
     place = static_cast<int>(specs.size());
     specs.push_back({std::move(shape), dtype, per_sample});
+  }
+  void add(Sum& places, const BroadcastSum& sum, Shape result, DType dtype) {
+    add(places.result, std::move(result), dtype, true);
+    add(places.ones, {sum.ones()}, dtype, false);
+    places.between = static_cast<int>(specs.size());
+    for (const std::int64_t elements : sum.between()) specs.push_back({{elements}, dtype, true});
   }
 };
 
@@ -73,8 +83,8 @@ class EinsumDense final : public Layer {
     const Scratch places = forward_scratch(p);
     const ProductActivation after = this->after(p);
     const Tensor target = after.product(call);
-    const Tensor x = arranged(call, call.inputs[0], p.x, places.x);
-    const Tensor w = kernel(call, p, places);
+    const Tensor x = arranged(call, product_input(call, p, places), p.x, places.x);
+    const Tensor w = arranged(call, call.variables[0], p.w, places.w);
     const Tensor y = p.y.permuted() ? scratch(call, places.y) : target;
     const bool bias_in_product = !bias_axes_.empty() && bias_fits(p);
     call.backend.gemm({.dtype = common().dtype,
@@ -192,26 +202,24 @@ class EinsumDense final : public Layer {
 
   Scratch common_scratch(const EinsumProduct& p) const {
     Scratch s;
-    if (p.x.permuted()) s.add(s.x, p.shape(p.input.substr(1)), common().dtype, true);
-    if (!p.repeated.empty()) s.add(s.wide_kernel, p.shape(p.kernel), common().dtype, false);
+    const Shape x = p.shape(p.input.substr(1));
+    if (p.sums_input()) s.add(s.input_sum, input_sum(p), x, common().dtype);
+    if (p.x.permuted()) s.add(s.x, x, common().dtype, true);
     if (p.w.permuted()) s.add(s.w, p.shape(p.kernel), common().dtype, false);
     if (p.y.permuted()) s.add(s.y, p.shape(p.output.substr(1)), common().dtype, true);
+    return s;
+  }
+  Scratch forward_scratch(const EinsumProduct& p) const {
+    Scratch s = common_scratch(p);
     if (!bias_axes_.empty() && bias_repeats(p)) s.add(s.bias, p.shape(bias_labels(p)), common().dtype, false);
     return s;
   }
-  Scratch forward_scratch(const EinsumProduct& p) const { return common_scratch(p); }
   Scratch backward_scratch(const EinsumProduct& p) const {
     Scratch s = common_scratch(p);
     if (p.x.permuted()) s.add(s.dx, p.shape(p.input.substr(1)), common().dtype, true);
     if (p.w.permuted()) s.add(s.dw, p.shape(p.kernel), common().dtype, false);
-    if (!p.repeated.empty()) s.add(s.wide_kernel_gradient, p.shape(p.kernel), common().dtype, false);
-    if (s.bias >= 0) {
-      const BroadcastSum sum(p.shape(bias_labels(p)), bias_shape(p));
-      s.add(s.ones, {sum.ones()}, common().dtype, false);
-      s.between = static_cast<int>(s.specs.size());
-      for (const std::int64_t elements : sum.between())
-        s.specs.push_back({{elements}, common().dtype, false});
-    }
+    if (p.sums_input()) s.add(s.summed_input_gradient, p.shape(p.input.substr(1)), common().dtype, true);
+    if (!bias_axes_.empty() && bias_repeats(p)) s.add(s.bias_sum, bias_sum(p), bias_shape(p), common().dtype);
     return s;
   }
   static Tensor scratch(const CallContext& call, int place) {
@@ -239,17 +247,38 @@ class EinsumDense final : public Layer {
     call.backend.permute(from.reshaped(arranged), back, to.reshaped(shape));
   }
 
-  /// The kernel as the product reads it: repeated along labels of the input alone, then permuted.
-  Tensor kernel(const CallContext& call, const EinsumProduct& p, const Scratch& places) const {
-    Tensor w = call.variables[0];
-    if (!p.repeated.empty()) {
-      Shape once = p.shape(p.kernel);
-      for (std::size_t i = 0; i < p.repeated.size(); ++i) once[static_cast<int>(i)] = 1;
-      const Tensor wide = scratch(call, places.wide_kernel);
-      broadcast(call.backend, w.reshaped(once), wide);
-      w = wide;
+  // ---- sums inside a sample
+
+  /// A sample's input with size 1 along the labels that are summed first.
+  static Shape once(const EinsumProduct& p) {
+    Shape shape = p.shape(p.whole_input.substr(1));
+    for (int d = 0; d < shape.rank(); ++d) {
+      if (p.input.find(p.whole_input[static_cast<std::size_t>(d) + 1]) == std::string::npos) shape[d] = 1;
     }
-    return arranged(call, w, p.w, places.w);
+    return shape;
+  }
+  static BroadcastSum input_sum(const EinsumProduct& p) {
+    return {p.shape(p.whole_input.substr(1)), once(p)};
+  }
+  /// From a sample's output to what its bias adds.
+  BroadcastSum bias_sum(const EinsumProduct& p) const {
+    const Shape output = p.shape(p.output.substr(1)), bias = bias_shape(p);
+    Shape once = output;
+    for (int d = 0; d < once.rank(); ++d) {
+      const int at = d - (once.rank() - bias.rank());
+      once[d] = at < 0 ? 1 : bias[at];
+    }
+    return {output, once};
+  }
+  static Tensor sum(const CallContext& call, const BroadcastSum& sum, const Tensor& from,
+                    const Scratch::Sum& places) {
+    const Tensor result = scratch(call, places.result);
+    sum.run(call.backend, from, result, call.samples,
+            call.scratch.subspan(static_cast<std::size_t>(places.between)), scratch(call, places.ones));
+    return result;
+  }
+  static Tensor product_input(const CallContext& call, const EinsumProduct& p, const Scratch& places) {
+    return p.sums_input() ? sum(call, input_sum(p), call.inputs[0], places.input_sum) : call.inputs[0];
   }
 
   // ---- bias
@@ -269,14 +298,12 @@ class EinsumDense final : public Layer {
   void bias_gradient(const CallContext& call, const EinsumProduct& p, const Scratch& places,
                      const Tensor& dy) const {
     const Tensor& gradient = call.variable_gradients[1];
-    const Tensor rows = bias_rows(dy, p);
-    const Leaves leaves = call.row_leaves(p.shape(p.output.substr(1)).elements() / rows.shape[1]);
-    const Tensor whole = places.bias >= 0 ? scratch(call, places.bias) : gradient;
-    call.backend.column_sum(rows, leaves, whole.reshaped({rows.shape[1]}));
-    if (places.bias < 0) return;
-    BroadcastSum(p.shape(bias_labels(p)), bias_shape(p))
-        .run(call.backend, whole, gradient, 1, call.scratch.subspan(static_cast<std::size_t>(places.between)),
-             scratch(call, places.ones));
+    const std::int64_t columns = gradient.elements();
+    const Tensor terms = bias_repeats(p) ? sum(call, bias_sum(p), dy, places.bias_sum) : dy;
+    const std::int64_t rows = terms.elements() / columns;
+    call.backend.column_sum(terms.reshaped({rows, columns}),
+                            call.row_leaves(rows / std::max<std::int64_t>(call.samples, 1)),
+                            gradient.reshaped({columns}));
   }
 
   Tensor bias_rows(const Tensor& y, const EinsumProduct& p) const {
@@ -288,10 +315,9 @@ class EinsumDense final : public Layer {
 
   void kernel_gradient(const CallContext& call, const EinsumProduct& p, const Scratch& places,
                        const Tensor& dy) const {
-    const Tensor x = arranged(call, call.inputs[0], p.x, places.x);
-    const bool repeated = !p.repeated.empty();
-    const Tensor wide = repeated ? scratch(call, places.wide_kernel_gradient) : call.variable_gradients[0];
-    const Tensor dw = p.w.permuted() ? scratch(call, places.dw) : wide;
+    const Tensor x = arranged(call, product_input(call, p, places), p.x, places.x);
+    const Tensor& gradient = call.variable_gradients[0];
+    const Tensor dw = p.w.permuted() ? scratch(call, places.dw) : gradient;
     Gemm product{.dtype = common().dtype, .transpose_a = true, .k = p.m, .c = dw.data, .ldc = p.w.leading};
     product.k_leaves = call.row_leaves(p.rows_per_sample);
     product.batch = p.batch;
@@ -306,19 +332,14 @@ class EinsumDense final : public Layer {
     product.ldb = p.w.transposed ? p.x.leading : p.y.leading;
     product.stride_b = p.w.transposed ? p.x.stride : p.y.stride;
     call.backend.gemm(product);
-    if (p.w.permuted()) put_back(call, dw, p.w, p.shape(p.kernel), wide);
-    if (!repeated) return;
-    const Tensor& gradient = call.variable_gradients[0];
-    const std::int64_t copies = wide.elements() / std::max<std::int64_t>(gradient.elements(), 1);
-    call.backend.column_sum(wide.reshaped({copies, gradient.elements()}),
-                            Leaves::of(copies, feature_leaf(copies)),
-                            gradient.reshaped({gradient.elements()}));
+    if (p.w.permuted()) put_back(call, dw, p.w, p.shape(p.kernel), gradient);
   }
 
   void input_gradient(const CallContext& call, const EinsumProduct& p, const Scratch& places,
                       const Tensor& dy) const {
-    const Tensor w = kernel(call, p, places);
-    const Tensor& gradient = call.input_gradients[0];
+    const Tensor w = arranged(call, call.variables[0], p.w, places.w);
+    const Tensor& whole = call.input_gradients[0];
+    const Tensor gradient = p.sums_input() ? scratch(call, places.summed_input_gradient) : whole;
     const Tensor dx = p.x.permuted() ? scratch(call, places.dx) : gradient;
     call.backend.gemm({.dtype = common().dtype,
                        .transpose_b = !p.w.transposed,
@@ -337,6 +358,7 @@ class EinsumDense final : public Layer {
                        .stride_b = p.w.stride,
                        .stride_c = p.x.stride});
     if (p.x.permuted()) put_back(call, dx, p.x, p.shape(p.input), gradient);
+    if (p.sums_input()) broadcast(call.backend, gradient.reshaped(once(p).with_leading(call.samples)), whole);
   }
 
   EinsumEquation equation_;
