@@ -148,7 +148,7 @@ void MpiGroup::wait(Flight& flight, std::chrono::milliseconds patience) {
 
 void MpiGroup::abandon(Flight& flight) {
   broken_ = true;
-  flight.operation.reset();
+  abandoned_.push_back(std::move(flight.operation));
   std::erase_if(flights_, [](const auto& other) { return other->finished(); });
 }
 

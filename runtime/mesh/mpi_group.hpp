@@ -79,7 +79,7 @@ class MpiGroup {
   void advance();
   /// Advances until `flight` is finished; throws its error, or CommunicationError at the deadline.
   void wait(Flight& flight, std::chrono::milliseconds patience);
-  /// Stops working on a flight whose peers won't come.
+  /// Stops working on a flight whose peers won't come. The group can't be used any more.
   void abandon(Flight& flight);
   bool is_broken() const { return broken_; }
 
@@ -108,6 +108,9 @@ class MpiGroup {
   std::vector<int> world_ranks_;
   std::uint64_t sequence_ = 0;
   std::vector<std::shared_ptr<Flight>> flights_;
+  /// A late peer may still write into the memory of what was abandoned, so that stays until the process ends:
+  /// operations hold their group.
+  std::vector<std::unique_ptr<Operation>> abandoned_;
   BufferPool pool_;
   TreeShares planned_shares_;
   std::shared_ptr<const TreePlan> plan_;
