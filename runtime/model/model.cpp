@@ -99,6 +99,12 @@ const std::vector<std::string>& Model::input_names() const {
 const std::vector<std::string>& Model::output_names() const {
   return state_->output_names;
 }
+std::vector<ValueSpec> Model::output_specs() const {
+  std::vector<ValueSpec> specs;
+  for (const int output : state_->graph.outputs)
+    specs.push_back(state_->graph.values[static_cast<std::size_t>(output)].spec);
+  return specs;
+}
 std::vector<Variable>& Model::variables() {
   return state_->variables;
 }

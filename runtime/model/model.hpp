@@ -36,6 +36,8 @@ class Model {
   /// In the order of graph().outputs: "y" when there is one; the keys of a dict; else the names of the layers
   /// that make them, with "_1", "_2" … after a name that comes again.
   const std::vector<std::string>& output_names() const;
+  /// Of one sample's outputs, in the order of graph().outputs.
+  std::vector<ValueSpec> output_specs() const;
   /// In Keras's model.weights order.
   std::vector<Variable>& variables();
   const std::vector<Variable>& variables() const;

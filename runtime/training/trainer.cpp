@@ -15,14 +15,6 @@
 namespace rankine {
 namespace {
 
-std::vector<ValueSpec> prediction_specs(const Model& model) {
-  std::vector<ValueSpec> specs;
-  for (const int output : model.graph().outputs) {
-    specs.push_back(model.graph().values[static_cast<std::size_t>(output)].spec);
-  }
-  return specs;
-}
-
 std::size_t metric_count(std::span<const OutputLoss> losses) {
   std::size_t count = 0;
   for (const OutputLoss& loss : losses) count += loss.metrics.size();
@@ -58,7 +50,7 @@ DataRequest data_request(const Model& model, std::span<const OutputLoss> losses)
     const auto value = static_cast<std::size_t>(model.graph().inputs[i]);
     request.inputs.push_back({model.input_names()[i], model.graph().values[value].spec});
   }
-  const std::vector<ValueSpec> predictions = prediction_specs(model);
+  const std::vector<ValueSpec> predictions = model.output_specs();
   for (std::size_t o = 0; o < losses.size(); ++o) {
     request.targets.push_back({losses[o].output, losses[o].loss->target(predictions[o], losses[o].output)});
   }
@@ -240,7 +232,7 @@ Trainer::Trainer(Model& model, Backend& backend, Communicator& data, Optimizer& 
   agree(data, [&] {
     if (options.batch < 1) throw UsageError("--batch must be at least 1");
     if (options.accumulate < 1) throw UsageError("--accumulate must be at least 1");
-    s.predictions = prediction_specs(model);
+    s.predictions = model.output_specs();
     s.samples_per_leaf = samples_per_leaf(options.batch, model.rows_per_sample());
     s.schedule = {s.training->samples(), options.batch};
     const std::int64_t most = std::max(s.largest_pass(s.training->samples()),

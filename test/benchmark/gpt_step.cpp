@@ -98,9 +98,8 @@ int measure(World& world, std::int64_t steps, int threads) {
   const auto backend = make_cpu_backend(threads, best_instruction_set());
   model.allocate(*backend);
   model.initialize(1);
-  const std::vector<ValueSpec> predictions = {{{k_shape.length, k_shape.vocabulary}, DType::float32}};
   auto losses = losses_from_compile_config(nlohmann::json::parse(model.compile_config()),
-                                           model.output_names(), predictions);
+                                           model.output_names(), model.output_specs());
   auto tokens = std::make_unique<RandomTokens>(data_request(model, losses));
   const auto optimizer = make_optimizer(model.compile_config());
   TrainOptions options;

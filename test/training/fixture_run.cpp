@@ -95,14 +95,6 @@ Model model_of(const std::string& fixture, const RunOptions& options) {
   return Model::from_config(config.dump());
 }
 
-std::vector<ValueSpec> predictions_of(const Model& model) {
-  std::vector<ValueSpec> specs;
-  for (const int output : model.graph().outputs) {
-    specs.push_back(model.graph().values[static_cast<std::size_t>(output)].spec);
-  }
-  return specs;
-}
-
 /// Every bit of a run; doubles hold float32 and int32 values exactly.
 std::string digest_of(const RunResult& result) {
   Sha256 sha;
@@ -128,7 +120,7 @@ RunResult run_fixture(Communicator& group, const std::string& fixture, const Run
 
   const Json expected = read_json(golden(fixture + "/expected.json"));
   auto losses = losses_from_compile_config(Json::parse(model.compile_config()), model.output_names(),
-                                           predictions_of(model));
+                                           model.output_specs());
   auto dataset = open_hdf5_dataset(golden(fixture + "/data.h5"), data_request(model, losses));
   const auto optimizer =
       make_optimizer(options.optimizer.empty() ? model.compile_config() : options.optimizer, options.buckets);
@@ -147,7 +139,8 @@ RunResult run_fixture(Communicator& group, const std::string& fixture, const Run
 
   RunResult result;
   Recorder recorder(*optimizer, model, result);
-  Callback* callbacks[] = {&recorder};
+  std::vector<Callback*> callbacks{&recorder};
+  if (options.watcher != nullptr) callbacks.push_back(options.watcher);
   trainer.run(callbacks);
   for (const Variable& variable : model.variables()) {
     result.weights.push_back(values_of(variable.value));
@@ -166,7 +159,7 @@ std::vector<std::vector<double>> predict_fixture(const std::string& fixture, con
   read_weights(WeightsFile::open(golden(fixture + "/" + weights + ".weights.h5")), model.variables());
   const auto batch = read_json(golden(fixture + "/expected.json"))["batch"].get<std::int64_t>();
   const auto losses = losses_from_compile_config(Json::parse(model.compile_config()), model.output_names(),
-                                                 predictions_of(model));
+                                                 model.output_specs());
   const DataRequest request = data_request(model, losses);
   const auto dataset = open_hdf5_dataset(golden(fixture + "/data.h5"), request);
   std::vector<Buffer> memory;

@@ -26,6 +26,7 @@ struct RunOptions {
       "initial";          ///< which of Keras's files to begin with: "initial" or "final" (with its optimizer)
   std::string optimizer;  ///< JSON or name instead of the fixture's; "": the fixture's
   double dropout = -1.0;  ///< rate to put into every Dropout layer; negative: as in the config
+  Callback* watcher = nullptr;
 };
 
 /// Everything that a run produced.

@@ -98,12 +98,8 @@ ReadyModel load(const Settings& settings, Backend& backend) {
   Model& model = loaded.model;
   const CompileSettings compile = compile_settings(model.compile_config(), settings.compile);
   model.set_compile_config(compile.config);
-  std::vector<ValueSpec> predictions;
-  for (const int output : model.graph().outputs) {
-    predictions.push_back(model.graph().values[static_cast<std::size_t>(output)].spec);
-  }
-  std::vector<OutputLoss> losses =
-      losses_from_compile_config(nlohmann::json::parse(compile.config), model.output_names(), predictions);
+  std::vector<OutputLoss> losses = losses_from_compile_config(nlohmann::json::parse(compile.config),
+                                                              model.output_names(), model.output_specs());
   if (!settings.weights.empty()) loaded.weights = WeightsFile::open(settings.weights);
   model.allocate(backend);
   if (loaded.weights) {
