@@ -1,0 +1,71 @@
+#include "runtime/training/batch_passes.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "runtime/mesh/agree.hpp"
+
+namespace rankine {
+namespace {
+
+std::vector<Tensor> rows_of(std::span<const Tensor> tensors, Range rows) {
+  std::vector<Tensor> part;
+  for (const Tensor& tensor : tensors) part.push_back(tensor.rows(rows.begin, rows.end));
+  return part;
+}
+
+std::size_t metric_count(std::span<const OutputLoss> losses) {
+  std::size_t count = 0;
+  for (const OutputLoss& loss : losses) count += loss.metrics.size();
+  return count;
+}
+
+}  // namespace
+
+void for_each_pass(const StepPlan& plan, const Batch& batch, std::uint64_t seed,
+                   const std::function<void(const PlannedPass& planned, const Pass& pass)>& visit) {
+  const std::int64_t first = plan.samples().begin;
+  for (const PlannedPass& planned : plan.passes) {
+    const Range rows{planned.samples.begin - first, planned.samples.end - first};
+    const std::vector<Tensor> inputs = rows_of(batch.inputs, rows), targets = rows_of(batch.targets, rows);
+    visit(planned, Pass{batch.step, seed, plan.batch, planned.samples, inputs, targets});
+  }
+}
+
+StepPlan BatchPasses::plan(std::int64_t samples) const {
+  return plan_step(samples, samples_per_leaf_, data_.size(), data_.rank(), accumulate_);
+}
+
+BatchShare BatchPasses::share() const {
+  return [this](std::int64_t samples) { return std::vector<Range>{plan(samples).samples()}; };
+}
+
+std::int64_t BatchPasses::largest_pass(std::int64_t samples, std::int64_t batch) const {
+  const std::int64_t rest = samples % batch;
+  const std::int64_t whole = samples >= batch ? plan(batch).largest_pass() : 0;
+  return std::max(whole, rest > 0 ? plan(rest).largest_pass() : 0);
+}
+
+StepSums BatchPasses::run(const StepPlan& plan, const Batch& batch, std::uint64_t seed,
+                          std::span<const OutputLoss> losses, const Work& work) const {
+  StepSums sums(plan, losses.size(), metric_count(losses));
+  std::exception_ptr failure;
+  for_each_pass(plan, batch, seed, [&](const PlannedPass& planned, const Pass& pass) {
+    if (failure) {
+      if (work.skip) work.skip(planned);
+      return;
+    }
+    try {
+      sums.add(planned, work.run(planned, pass));
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  });
+  agree(data_, [&] {
+    if (failure) std::rethrow_exception(failure);
+  });
+  sums.reduce(data_);
+  return sums;
+}
+
+}  // namespace rankine

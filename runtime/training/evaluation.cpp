@@ -1,0 +1,45 @@
+#include "runtime/training/evaluation.hpp"
+
+#include "runtime/mesh/agree.hpp"
+
+namespace rankine {
+
+void Totals::add(const StepSums& sums, std::int64_t samples) {
+  losses_.resize(sums.losses().size(), 0.0);
+  hits_.resize(sums.hits().size(), 0);
+  for (std::size_t i = 0; i < losses_.size(); ++i) losses_[i] += sums.losses()[i];
+  for (std::size_t i = 0; i < hits_.size(); ++i) hits_[i] += sums.hits()[i];
+  samples_ += samples;
+}
+
+std::map<std::string, double> Totals::values(std::span<const OutputLoss> losses,
+                                             std::span<const ValueSpec> predictions) const {
+  std::map<std::string, double> values{{"loss", total_loss(losses, predictions, losses_, samples_)}};
+  const bool several = losses.size() > 1;
+  std::size_t metric = 0;
+  for (std::size_t o = 0; o < losses.size(); ++o) {
+    const std::string output = several ? losses[o].output + "_" : "";
+    if (several) values[output + "loss"] = losses_[o] / losses[o].divisor(predictions[o], samples_);
+    for (const auto& m : losses[o].metrics) {
+      const auto hits = static_cast<double>(hits_[metric++]);
+      values[output + std::string(m->name())] =
+          hits / static_cast<double>(m->total(predictions[o], samples_));
+    }
+  }
+  return values;
+}
+
+Totals evaluate(Executor& executor, const BatchPasses& passes, Dataset& dataset, std::int64_t batch) {
+  Totals totals;
+  BatchReader reader(dataset, SampleOrder(dataset.samples(), 0, false), batch, passes.share());
+  BatchReader::Memory memory;
+  for (std::int64_t step = 1; step <= reader.schedule().steps_per_epoch(); ++step) {
+    agree(passes.data(), [&] { reader.read(step, memory); });
+    const std::int64_t samples = memory.batch.place.samples;
+    const auto run = [&](const PlannedPass&, const Pass& pass) { return executor.evaluate(pass); };
+    totals.add(passes.run(passes.plan(samples), memory.batch, 0, executor.losses(), {run, {}}), samples);
+  }
+  return totals;
+}
+
+}  // namespace rankine

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "runtime/training/batch_passes.hpp"
+
+namespace rankine {
+
+/// Losses and hits of many batches, as Keras reports them for an epoch.
+class Totals {
+ public:
+  void add(const StepSums& sums, std::int64_t samples);
+  /// Under Keras's names: "loss", "accuracy"; with several outputs also "<output>_loss" and
+  /// "<output>_accuracy". `predictions` are the specs of the model's outputs.
+  std::map<std::string, double> values(std::span<const OutputLoss> losses,
+                                       std::span<const ValueSpec> predictions) const;
+
+ private:
+  std::vector<double> losses_;
+  std::vector<std::int64_t> hits_;
+  std::int64_t samples_ = 0;
+};
+
+/// Losses and metrics of a model over a whole dataset, `batch` samples at a time in their order, without
+/// dropout. Collective over passes.data(). Throws DataError, agreed.
+Totals evaluate(Executor& executor, const BatchPasses& passes, Dataset& dataset, std::int64_t batch);
+
+}  // namespace rankine
