@@ -122,8 +122,7 @@ int train_and_write(World& world, const std::string& path, std::int64_t steps) {
   model.allocate(*backend);
   model.initialize(k_seed);
 
-  auto losses = losses_from_compile_config(nlohmann::json::parse(model.compile_config()),
-                                           model.output_names(), model.output_specs());
+  auto losses = compiled_losses(model);
   auto dataset =
       open_text_dataset(path, vocabulary, data_request(model, losses), {.positions = {"positions"}});
   const auto optimizer = make_optimizer(model.compile_config());

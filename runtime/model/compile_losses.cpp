@@ -4,6 +4,7 @@
 #include "runtime/error.hpp"
 #include "runtime/model/config_reader.hpp"
 #include "runtime/model/loss_config.hpp"
+#include "runtime/model/model.hpp"
 
 namespace rankine {
 
@@ -143,6 +144,11 @@ std::vector<OutputLoss> losses_from_compile_config(const json& compile_config,
     result.push_back(std::move(output));
   }
   return result;
+}
+
+std::vector<OutputLoss> compiled_losses(const Model& model) {
+  return losses_from_compile_config(json::parse(model.compile_config()), model.output_names(),
+                                    model.output_specs());
 }
 
 }  // namespace rankine

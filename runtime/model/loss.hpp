@@ -11,6 +11,8 @@
 
 namespace rankine {
 
+class Model;
+
 /// One output's loss: Keras's classes and config keys (keras.md F.2). A loss object has no state.
 class Loss {
  public:
@@ -57,5 +59,7 @@ struct OutputLoss {
 std::vector<OutputLoss> losses_from_compile_config(const nlohmann::json& compile_config,
                                                    std::span<const std::string> output_names,
                                                    std::span<const ValueSpec> predictions);
+/// Those of a compiled model.
+std::vector<OutputLoss> compiled_losses(const Model& model);
 
 }  // namespace rankine

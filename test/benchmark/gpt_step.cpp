@@ -98,8 +98,7 @@ int measure(World& world, std::int64_t steps, int threads) {
   const auto backend = make_cpu_backend(threads, best_instruction_set());
   model.allocate(*backend);
   model.initialize(1);
-  auto losses = losses_from_compile_config(nlohmann::json::parse(model.compile_config()),
-                                           model.output_names(), model.output_specs());
+  auto losses = compiled_losses(model);
   auto tokens = std::make_unique<RandomTokens>(data_request(model, losses));
   const auto optimizer = make_optimizer(model.compile_config());
   TrainOptions options;

@@ -219,6 +219,76 @@ def tokens_feed_a_language_model(bench):
 
 
 @case
+def weights_alone_begin_with_a_new_optimizer(bench):
+    bench.train("--steps", "2", "--output", "half.weights.h5", "--quiet").succeeds()
+    result = bench.train("--steps", "1", "--init-from", "half.weights.h5", "--log", "init.jsonl")
+    result.succeeds()
+    check("sgd, new" in result.out.lower(), str(result))
+    check(bench.log("init.jsonl")[1]["update"] == 1, f"log: {bench.log('init.jsonl')}")
+    bench.train("--init-from", "half.weights.h5", "--weights", "half.weights.h5").refuses(USAGE, "exclude each other")
+
+
+@case
+def a_dry_run_changes_nothing(bench):
+    bench.write("kept.keras", "what was there")
+    before = sorted(os.listdir(bench.folder))
+    result = bench.train("--epochs", "50", "--batch", "4", "--dry-run", "--output", "kept.keras")
+    result.succeeds()
+    check("all 600 steps would take about" in result.out and "removed them again" in result.out, str(result))
+    check(sorted(os.listdir(bench.folder)) == before, "a dry run left files")
+    check((bench.folder / "kept.keras").read_text() == "what was there", "a dry run replaced the output")
+    (bench.folder / "kept.keras").unlink()
+    check("nothing was saved" in bench.train("--dry-run").out, "no word that nothing was saved")
+
+
+@case
+def evaluates(bench):
+    bench.write("metrics.toml", '[compile]\nmetrics = ["accuracy"]\n')
+    arguments = ("evaluate", "--model", bench.model, "--data", "validation.h5", "--batch", "3", "--quiet", "--config",
+                 "metrics.toml")
+    result = bench.run(*arguments, "--log", "evaluate.jsonl")
+    result.succeeds()
+    check(result.out == bench.alone(*arguments).out, f"another number of ranks gives something else\n{result}")
+    values = dict(line.split() for line in result.out.splitlines())
+    logged = bench.log("evaluate.jsonl")[-1]
+    check(logged["event"] == "evaluate" and abs(logged["loss"] - float(values["loss"])) < 1e-8, str(logged))
+    # Training reports the same at the end of an epoch; its weights are those before the next step.
+    bench.train("--steps", "3", "--batch", "48", "--epochs", "3", "--output", "out.keras").refuses(USAGE, "exclude")
+    bench.train("--epochs", "1", "--validation-data", "validation.h5", "--log", "t.jsonl", "--output", "t.keras",
+                "--batch", "48").succeeds()
+    after = bench.run("evaluate", "--model", "t.keras", "--data", "validation.h5", "--batch", "48", "--quiet")
+    reported = [line for line in bench.log("t.jsonl") if "val_loss" in line][0]["val_loss"]
+    check(abs(float(after.out.split()[1]) - reported) <= 1e-8 * abs(reported), f"{reported}\n{after}")
+
+
+@case
+def predicts(bench):
+    arguments = ("predict", "--model", bench.model, "--data", "good.h5", "--batch", "7")
+    result = bench.run(*arguments, "--output", "many.h5")
+    result.succeeds()
+    check("wrote 'many.h5'" in result.out, str(result))
+    bench.alone(*arguments, "--output", "one.h5").succeeds()
+    check((bench.folder / "many.h5").read_bytes() == (bench.folder / "one.h5").read_bytes(),
+          "another number of ranks writes something else")
+    listed = os.listdir(bench.folder)
+    check(not [name for name in listed if "tmp" in name or "partial" in name], f"left behind: {listed}")
+
+
+@case
+def evaluate_and_predict_refuse_what_train_refuses(bench):
+    config = bench.copy("mlp_sgd/model.json", "model.json")
+    bench.run("predict", "--model", config, "--data", "good.h5", "--output", "p.h5").refuses(
+        REFUSED, "has no weights to predict with: give them with --weights")
+    bench.run("predict", "--model", bench.model, "--data", "good.h5").refuses(USAGE, "--output is missing")
+    bench.run("predict", "--model", bench.model, "--data", "shape.h5", "--output", "p.h5").refuses(REFUSED, "shape.h5")
+    bench.run("predict", "--model", bench.model, "--data", "good.h5", "--output", "no/p.h5").refuses(REFUSED, "no folder")
+    bench.run("predict", "--model", bench.model, "--data", "good.h5", "--epochs", "3", "--output", "p.h5").refuses(
+        USAGE, "predict doesn't take the flag --epochs")
+    bench.run("evaluate", "--model", bench.model, "--data", "label.h5").refuses(REFUSED, "10")
+    bench.run("evaluate", "--model", bench.model, "--data", "missing.h5").refuses(REFUSED, "missing.h5")
+
+
+@case
 def help_and_version_need_no_ranks(bench):
     help_text = bench.alone("train", "--help")
     help_text.succeeds()

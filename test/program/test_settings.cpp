@@ -14,13 +14,15 @@ using test::ScratchFolder;
 
 namespace {
 
-Settings parse(const std::vector<std::string>& arguments) {
-  return parse_settings(arguments);
+constexpr auto k_evaluate = ModelCommand::evaluate, k_predict = ModelCommand::predict;
+
+Settings parse(const std::vector<std::string>& arguments, ModelCommand command = ModelCommand::train) {
+  return parse_settings(command, arguments);
 }
 
-std::string refusal(const std::vector<std::string>& arguments) {
+std::string refusal(const std::vector<std::string>& arguments, ModelCommand command = ModelCommand::train) {
   try {
-    parse(arguments);
+    parse(arguments, command);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -102,6 +104,27 @@ TEST_CASE("settings that answer the same question exclude each other", "[program
   CHECK_THAT(refusal(both.arguments()), Contains("line 3") && Contains("line 4"));
 }
 
+TEST_CASE("each command takes what it can use", "[program]") {
+  CHECK_THAT(refusal(with({"--epochs", "2"}), k_evaluate),
+             Contains("evaluate doesn't take the flag --epochs"));
+  CHECK_THAT(refusal(with({"--outputs", "o"}), k_predict), Contains("did you mean --output?"));
+  CHECK_THAT(refusal(with({}), k_predict), Contains("--output is missing"));
+  CHECK_THAT(refusal({"--model", "m", "--text", "t"}, k_predict), Contains("--text"));
+  CHECK(parse(with({"--batch", "7"}), k_evaluate).batch == 7);
+  CHECK(parse(with({"--output", "o"}), k_predict).output == "o");
+  // One job file serves all commands; what this one doesn't take is checked all the same.
+  const JobFile job("model = 'm'\ndata = 'd'\nepochs = 3\nbatch = 5\n[inputs]\np = 'arange'\n");
+  CHECK(parse(job.arguments({"--output", "o"}), k_predict).batch == 5);
+  CHECK(parse(job.arguments({"--output", "o"}), k_predict).epochs == Settings{}.epochs);
+  CHECK_THAT(refusal(JobFile("model = 'm'\nepochs = 0\n").arguments(), k_evaluate), Contains("line 2"));
+}
+
+TEST_CASE("weights alone or with the optimizer", "[program]") {
+  CHECK(parse(with({"--init-from", "w"})).init_from == "w");
+  CHECK_THAT(refusal(with({"--init-from", "w", "--weights", "v"})),
+             Contains("--weights and --init-from exclude each other"));
+}
+
 TEST_CASE("the size of tokens is checked", "[program]") {
   const std::vector<std::string> tokens{"--model", "m", "--tokens", "t"};
   CHECK(parse(tokens).token_bytes == 2);
@@ -137,14 +160,20 @@ TEST_CASE("every setting but config is a key of the job file", "[program]") {
   std::set<std::string_view> names;
   for (const Setting& row : setting_table()) {
     CAPTURE(row.name);
-    CHECK(names.insert(row.name).second);
+    CHECK((names.insert(row.name).second || row.name == "output"));
     CHECK_FALSE(row.help.empty());
     const bool is_switch = std::holds_alternative<bool Settings::*>(row.target);
     CHECK(row.placeholder.empty() == is_switch);
     const JobFile job(std::string(row.name) + " = " + (is_switch ? "true" : "4") + "\n");
     const std::string told = refusal(job.arguments());
     CHECK((told.find("there is no key") != std::string::npos) == (row.name == "config"));
-    CHECK_THAT(train_help(), Contains("--" + std::string(row.name)));
+    for (const ModelCommand command : {ModelCommand::train, k_evaluate, k_predict}) {
+      const bool takes = (row.commands & static_cast<unsigned>(command)) != 0;
+      const std::string flag = "--" + std::string(row.name);
+      if (takes)
+        CHECK_THAT(settings_help(command),
+                   Contains(flag) && Contains("rankine " + std::string(name_of(command))));
+    }
   }
 }
 

@@ -119,8 +119,7 @@ RunResult run_fixture(Communicator& group, const std::string& fixture, const Run
   read_weights(weights, model.variables());
 
   const Json expected = read_json(golden(fixture + "/expected.json"));
-  auto losses = losses_from_compile_config(Json::parse(model.compile_config()), model.output_names(),
-                                           model.output_specs());
+  auto losses = compiled_losses(model);
   auto dataset = open_hdf5_dataset(golden(fixture + "/data.h5"), data_request(model, losses));
   const auto optimizer =
       make_optimizer(options.optimizer.empty() ? model.compile_config() : options.optimizer, options.buckets);
@@ -158,8 +157,7 @@ std::vector<std::vector<double>> predict_fixture(const std::string& fixture, con
   model.allocate(*backend);
   read_weights(WeightsFile::open(golden(fixture + "/" + weights + ".weights.h5")), model.variables());
   const auto batch = read_json(golden(fixture + "/expected.json"))["batch"].get<std::int64_t>();
-  const auto losses = losses_from_compile_config(Json::parse(model.compile_config()), model.output_names(),
-                                                 model.output_specs());
+  const auto losses = compiled_losses(model);
   const DataRequest request = data_request(model, losses);
   const auto dataset = open_hdf5_dataset(golden(fixture + "/data.h5"), request);
   std::vector<Buffer> memory;

@@ -13,6 +13,10 @@ using Arguments = std::span<const std::string>;
 /// ranks where all can know.
 void run_train(World& world, Arguments arguments);
 
+/// `rankine evaluate` and `rankine predict`, likewise.
+void run_evaluate(World& world, Arguments arguments);
+void run_predict(World& world, Arguments arguments);
+
 /// `rankine inspect PATH`: prints what a Keras file holds. Needs no ranks.
 void run_inspect(Arguments arguments);
 

@@ -45,7 +45,8 @@ void set_optimizer_key(json& config, const std::string& key, const json& value) 
 
 }  // namespace
 
-CompileSettings compile_settings(const std::string& config, const CompileOverrides& overrides) {
+CompileSettings compile_settings(const std::string& config, const CompileOverrides& overrides,
+                                 ModelCommand command) {
   json merged = config.empty() ? json::object() : json::parse(config);
   for (const auto& [key, text] : overrides) {
     if (std::find(k_keys.begin(), k_keys.end(), key) == k_keys.end()) continue;
@@ -58,7 +59,8 @@ CompileSettings compile_settings(const std::string& config, const CompileOverrid
     }
   }
   for (const char* key : {"optimizer", "loss"}) {
-    if (!is_null(merged, key)) continue;
+    if (!is_null(merged, key) || (std::string_view(key) == "optimizer" && command != ModelCommand::train))
+      continue;
     throw ConfigError(
         std::string(config.empty() ? "the model isn't compiled" : "the model is compiled without ") +
         (config.empty() ? "" : key) + ", and no job file gives the " + key +

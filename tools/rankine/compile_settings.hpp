@@ -15,8 +15,9 @@ struct CompileSettings {
 
 /// `config` is the model's own compile config, or "" for a model that isn't compiled. "optimizer", "loss",
 /// "loss_weights" and "metrics" replace what is there; every other key is one of the optimizer's. Throws
-/// UsageError for a key that looks like a misspelt one of these, and ConfigError when there is no optimizer
-/// or no loss in the end.
-CompileSettings compile_settings(const std::string& config, const CompileOverrides& overrides);
+/// UsageError for a key that looks like a misspelt one of these, and ConfigError when in the end there is no
+/// loss, or no optimizer to train with.
+CompileSettings compile_settings(const std::string& config, const CompileOverrides& overrides,
+                                 ModelCommand command);
 
 }  // namespace rankine

@@ -26,7 +26,11 @@ struct Command {
 
 constexpr std::array k_commands{
     Command{"train", "train a Keras model on the ranks that mpirun or srun started", run_train, nullptr,
-            train_help},
+            [] { return settings_help(ModelCommand::train); }},
+    Command{"evaluate", "print the loss and the metrics of a model over a dataset", run_evaluate, nullptr,
+            [] { return settings_help(ModelCommand::evaluate); }},
+    Command{"predict", "write a model's outputs for a dataset into an HDF5 file", run_predict, nullptr,
+            [] { return settings_help(ModelCommand::predict); }},
     Command{"inspect", "show what a Keras file holds: model, weights, optimizer", nullptr, run_inspect,
             inspect_help},
 };

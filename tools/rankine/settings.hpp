@@ -15,10 +15,15 @@ namespace rankine {
 /// What `[compile]` of a job file says about one key: JSON text, made from what stands there.
 using CompileOverrides = std::map<std::string, std::string>;
 
-/// Everything that a person may set for training, by flag or in the job file.
+/// The commands that work with a model on ranks. They are bits, so that a setting can name several.
+enum class ModelCommand : unsigned { train = 1, evaluate = 2, predict = 4 };
+std::string_view name_of(ModelCommand command);
+
+/// Everything that a person may set, by flag or in the job file.
 struct Settings {
   std::string model;
   std::string weights;
+  std::string init_from;
   std::string data;
   std::string text;
   std::string tokens;
@@ -38,6 +43,7 @@ struct Settings {
   std::string isa = "best";
 
   std::string output;
+  bool dry_run = false;
   std::string log;
   bool quiet = false;
   std::string config;
@@ -52,6 +58,7 @@ struct Setting {
   std::string_view name;         ///< "batch": --batch, and `batch` in a job file
   std::string_view placeholder;  ///< "N" in help; "" for a switch
   std::string_view group;        ///< in help
+  unsigned commands;             ///< that take it: bits of ModelCommand
   Target target;
   std::string_view help;
   std::int64_t least = 0;  ///< of a number
@@ -59,14 +66,15 @@ struct Setting {
 };
 std::span<const Setting> setting_table();
 
-/// From the arguments after "train", and the job file that they name; a flag wins over the job file. Throws
+/// From the arguments after the command's name, and the job file that they name; a flag wins over the job
+/// file. One job file serves all commands: keys that this one doesn't take are checked and left. Throws
 /// UsageError.
-Settings parse_settings(std::span<const std::string> arguments);
+Settings parse_settings(ModelCommand command, std::span<const std::string> arguments);
 
 /// Every setting with its value as text, those of the job file's sections as "[compile] loss".
 std::vector<std::pair<std::string, std::string>> list_settings(const Settings& settings);
 
-/// The text of `rankine train --help`.
-std::string train_help();
+/// The text of `rankine COMMAND --help`.
+std::string settings_help(ModelCommand command);
 
 }  // namespace rankine
