@@ -6,7 +6,7 @@
 
 #include "runtime/error.hpp"
 #include "test/data/scratch.hpp"
-#include "tools/rankine/settings.hpp"
+#include "tools/rankine/flag_parser.hpp"
 
 using namespace rankine;
 using Catch::Contains;

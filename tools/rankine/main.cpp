@@ -10,7 +10,7 @@
 #include "runtime/mesh/launch_info.hpp"
 #include "runtime/model/config_reader.hpp"
 #include "tools/rankine/command.hpp"
-#include "tools/rankine/settings.hpp"
+#include "tools/rankine/flag_parser.hpp"
 
 namespace rankine {
 namespace {

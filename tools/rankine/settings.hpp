@@ -1,13 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace rankine {
@@ -52,20 +50,6 @@ struct Settings {
   CompileOverrides compile;                ///< [compile]
 };
 
-/// One row of the table of settings. Flags, help, keys of the job file and checks follow from it.
-struct Setting {
-  using Target = std::variant<std::string Settings::*, std::int64_t Settings::*, bool Settings::*>;
-  std::string_view name;         ///< "batch": --batch, and `batch` in a job file
-  std::string_view placeholder;  ///< "N" in help; "" for a switch
-  std::string_view group;        ///< in help
-  unsigned commands;             ///< that take it: bits of ModelCommand
-  Target target;
-  std::string_view help;
-  std::int64_t least = 0;  ///< of a number
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();
-};
-std::span<const Setting> setting_table();
-
 /// From the arguments after the command's name, and the job file that they name; a flag wins over the job
 /// file. One job file serves all commands: keys that this one doesn't take are checked and left. Throws
 /// UsageError.
@@ -73,8 +57,5 @@ Settings parse_settings(ModelCommand command, std::span<const std::string> argum
 
 /// Every setting with its value as text, those of the job file's sections as "[compile] loss".
 std::vector<std::pair<std::string, std::string>> list_settings(const Settings& settings);
-
-/// The text of `rankine COMMAND --help`.
-std::string settings_help(ModelCommand command);
 
 }  // namespace rankine
