@@ -38,8 +38,6 @@ template <class T>
 const KernelTable<T>& kernels(InstructionSet set);
 
 bool processor_runs(InstructionSet set);
-/// "portable", "avx2", "avx512".
-std::string_view name_of(InstructionSet set);
 
 #ifdef RANKINE_ISA
 namespace RANKINE_ISA {

@@ -220,6 +220,7 @@ class Backend {
 
 /// Instruction sets that the CPU kernels are built for. All give equal bits.
 enum class InstructionSet : std::uint8_t { portable, avx2, avx512 };
+std::string_view name_of(InstructionSet set);  ///< "avx512"
 /// The best one that this processor runs.
 InstructionSet best_instruction_set();
 InstructionSet instruction_set_from_name(

@@ -301,6 +301,16 @@ def help_and_version_need_no_ranks(bench):
     check(bench.alone().code == USAGE, "no command is a usage error")
 
 
+@case
+def doctor_looks_at_the_ranks(bench):
+    result = bench.run("doctor")
+    result.succeeds()
+    check(all(word in result.out for word in ("MPI_THREAD_MULTIPLE", "HDF5", "instructions")), str(result))
+    rows = [line for line in result.out.splitlines() if re.match(r" +\d+  ", line)]
+    check(len(rows) == bench.ranks, f"one row a rank\n{result}")
+    bench.run("doctor", "--all").refuses(USAGE, "doctor takes no arguments")
+
+
 # ---- the command line
 
 @case

@@ -23,6 +23,11 @@ void run_inspect(Arguments arguments);
 /// The text of `rankine inspect --help`.
 std::string inspect_help();
 
+/// `rankine doctor`: prints what the ranks have. Collective. Throws ConfigError when they can't train
+/// together.
+void run_doctor(World& world, Arguments arguments);
+std::string doctor_help();
+
 /// "rankine 0.1.0", and with the versions of MPI and HDF5 as `rankine --version` prints them.
 std::string version_line();
 std::string version_text();

@@ -31,6 +31,8 @@ constexpr std::array k_commands{
             [] { return settings_help(ModelCommand::evaluate); }},
     Command{"predict", "write a model's outputs for a dataset into an HDF5 file", run_predict, nullptr,
             [] { return settings_help(ModelCommand::predict); }},
+    Command{"doctor", "show where the ranks are, and what would be slow or go wrong", run_doctor, nullptr,
+            doctor_help},
     Command{"inspect", "show what a Keras file holds: model, weights, optimizer", nullptr, run_inspect,
             inspect_help},
 };

@@ -1,7 +1,5 @@
 #include "tools/rankine/start.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -13,6 +11,7 @@
 #include "runtime/error.hpp"
 #include "tools/rankine/agreed.hpp"
 #include "tools/rankine/output_check.hpp"
+#include "tools/rankine/rank_cores.hpp"
 
 namespace rankine {
 namespace {
@@ -59,16 +58,12 @@ MeshShape mesh_shape(const Settings& settings, int ranks) {
 /// This rank's share of the cores that it may run on: those ranks of its node share them that may use the
 /// same.
 int thread_share(World& world) {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (::sched_getaffinity(0, sizeof(cores), &cores) != 0) return 1;
+  const std::vector<int> cores = allowed_cores();
   std::string mask = std::to_string(world.nodes().node[static_cast<std::size_t>(world.rank())]) + ":";
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &cores)) mask += std::to_string(core) + ",";
-  }
+  for (const int core : cores) mask += std::to_string(core) + ",";
   const std::vector<std::string> masks = world.communicator().all_gather_text(mask);
   const auto sharers = static_cast<int>(std::count(masks.begin(), masks.end(), mask));
-  return std::max(1, CPU_COUNT(&cores) / sharers);
+  return std::max(1, static_cast<int>(cores.size()) / sharers);
 }
 
 std::unique_ptr<Backend> make_backend(const Settings& settings, int threads) {
