@@ -3,6 +3,8 @@
 #include "runtime/training/prediction.hpp"
 
 #include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "checkpoint/keras_model.hpp"
 #include "checkpoint/weights_reader.hpp"
@@ -115,4 +117,21 @@ TEST_CASE("an evaluation is the mean over all samples on 1 to 8 ranks", "[evalua
     REQUIRE_ON_ALL_RANKS(group, std::abs(loss - expected) < 1e-6 * expected);
     REQUIRE_ON_ALL_RANKS(group, loss == *first);
   });
+}
+
+TEST_CASE("an evaluation gives what Keras's evaluate gives", "[evaluate]") {
+  std::ifstream file(golden("two_outputs/expected.json"));
+  const auto expected = nlohmann::json::parse(file);
+  const auto batch = expected["batch"].get<std::int64_t>();
+  const Trained trained("two_outputs");
+  const BatchPasses passes = trained.passes(test::group(), batch, 1);
+  const auto executor = trained.executor(passes, batch);
+  const auto values = evaluate(*executor, passes, *trained.dataset, batch)
+                          .values(trained.losses, trained.model.output_specs());
+  for (const auto& [name, value] : expected["evaluate_final"].items()) {
+    INFO(name);
+    REQUIRE(values.count(name) == 1);
+    // Keras adds up in float32: a few roundings of 6e-8.
+    CHECK(std::abs(values.at(name) - value.get<double>()) <= 1e-6 * std::abs(value.get<double>()));
+  }
 }
