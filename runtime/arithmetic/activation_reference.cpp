@@ -147,10 +147,10 @@ T activation_slope(const ActivationFunction& f, T x) {
     case ActivationKind::gelu_tanh: {
       const T t = gelu_bend(x);
       const T inner = T(0.79788456080286535588) * (T(1) + T(3) * T(0.044715) * (x * x));
-      return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * inner;
+      return T(0.5) * (T(1) + t) + T(0.5) * x * std::fma(-t, t, T(1)) * inner;
     }
     case ActivationKind::silu:
-      return sigmoid(x) * (T(1) + x * (T(1) - sigmoid(x)));
+      return sigmoid(x) * std::fma(x, T(1) - sigmoid(x), T(1));
     case ActivationKind::softplus:
       return sigmoid(x);
     case ActivationKind::softsign: {
@@ -158,7 +158,7 @@ T activation_slope(const ActivationFunction& f, T x) {
       return T(1) / (d * d);
     }
     case ActivationKind::tanh:
-      return T(1) - tanh(x) * tanh(x);
+      return std::fma(-tanh(x), tanh(x), T(1));
     case ActivationKind::sigmoid:
       return sigmoid(x) * (T(1) - sigmoid(x));
     case ActivationKind::hard_sigmoid:
@@ -169,7 +169,7 @@ T activation_slope(const ActivationFunction& f, T x) {
       return std::fabs(x) <= 1 ? T(1) : T(0);
     case ActivationKind::mish: {
       const T t = mish_gate(x);
-      return t + x * (T(1) - t * t) * sigmoid(x);
+      return t + x * std::fma(-t, t, T(1)) * sigmoid(x);
     }
     case ActivationKind::exponential:
       return exp(x);

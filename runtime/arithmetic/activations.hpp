@@ -119,7 +119,7 @@ struct GeluTanh : Plain {
   RANKINE_SLOPE {
     const auto t = bent(x);
     const auto inner = all(k_scale) * (all(T(1)) + all(T(3) * k_cubic) * (x * x));
-    return all(T(0.5)) * (all(T(1)) + t) + all(T(0.5)) * x * (all(T(1)) - t * t) * inner;
+    return all(T(0.5)) * (all(T(1)) + t) + all(T(0.5)) * x * fnma(t, t, all(T(1))) * inner;
   }
 };
 
@@ -129,7 +129,7 @@ struct Silu : Plain {
   RANKINE_VALUE { return x * sigmoid(x); }
   RANKINE_SLOPE {
     const auto s = sigmoid(x);
-    return s * (all(T(1)) + x * (all(T(1)) - s));
+    return s * fma(x, all(T(1)) - s, all(T(1)));
   }
 };
 
@@ -156,7 +156,7 @@ struct Tanh : Plain {
   RANKINE_VALUE { return tanh(x); }
   RANKINE_SLOPE {
     const auto t = tanh(x);
-    return all(T(1)) - t * t;
+    return fnma(t, t, all(T(1)));
   }
 };
 
@@ -208,7 +208,7 @@ struct Mish : Plain {
   RANKINE_VALUE { return x * gate(x); }
   RANKINE_SLOPE {
     const auto t = gate(x);
-    return t + x * (all(T(1)) - t * t) * sigmoid(x);
+    return t + x * fnma(t, t, all(T(1))) * sigmoid(x);
   }
 };
 

@@ -21,10 +21,13 @@ struct Polynomials<float> {
   /// erf(x) = x + x P(z), z = x^2, |x| <= 1
   static constexpr float erf[] = {0x1.06eba8p-3F, -0x1.812746p-2F,  0x1.ce2f08p-4F,  -0x1.b829a8p-6F,
                                   0x1.5628eep-8F, -0x1.bcbe9ap-11F, 0x1.d82694p-14F, -0x1.43840ap-17F};
-  /// erfc(t) = exp(-t^2) v P(w), v = 1 / (11/4 + t), w = 11/2 v - 1, t >= 0
-  static constexpr float erfc[] = {0x1.10ad1ep0F,   0x1.b21274p-1F,  0x1.0d9e8ep-1F,  0x1.ef86d2p-3F,
-                                   0x1.214dfp-4F,   0x1.2f3e0ep-8F,  -0x1.750d2ep-8F, -0x1.c06ab8p-10F,
-                                   0x1.f73d56p-12F, 0x1.06d2f6p-12F, -0x1.538dc2p-14F};
+  /// normal(-x) = exp(-x^2 / 2) v P(w), v = 1 / (5/2 + x), w = 7 v - 1, x >= 1
+  static constexpr float tail[] = {0x1.2fef74p-1F,  0x1.058798p-2F,  0x1.136332p-4F,
+                                   0x1.c5e494p-9F,  -0x1.03252cp-8F, -0x1.488ff8p-11F,
+                                   0x1.837ce8p-12F, 0x1.c004d8p-15F, -0x1.3ee8f4p-15F};
+  /// normal(x) = 1/2 + 3/8 x + x P(z), z = x^2, |x| <= 1
+  static constexpr float normal[] = {0x1.88453p-6F,    -0x1.105826p-4F, 0x1.46cc3ep-7F,
+                                     -0x1.36d8aep-10F, 0x1.d9c178p-14F, -0x1.f4d38ep-18F};
 };
 
 template <>
@@ -50,14 +53,19 @@ struct Polynomials<double> {
                                    0x1.f9a326bfb725p-14,   -0x1.f4d255e147e3ap-17, 0x1.b9e64d07dab17p-20,
                                    -0x1.5f6d6b525301cp-23, 0x1.fc41172162e46p-27,  -0x1.4e55ccc9d07b4p-30,
                                    0x1.7ecbf8379d2bcp-34,  -0x1.2928f43a136c6p-38};
-  /// erfc(t) = exp(-t^2) v P(w), v = 1 / (11/4 + t), w = 11/2 v - 1, t >= 0
-  static constexpr double erfc[] = {
-      0x1.10ad1d82f6b64p0,   0x1.b2127302a037cp-1,   0x1.0d9e9026c1e27p-1,   0x1.ef86d9cb8d258p-3,
-      0x1.214c6391b7c87p-4,  0x1.2f3af05a677a1p-8,   -0x1.745f9dab27184p-8,  -0x1.c1877b39e7438p-10,
-      0x1.d7880b26dcb8p-12,  0x1.22d1baa37e56p-12,   -0x1.b904c9b7a66c6p-15, -0x1.6e551cbee0636p-15,
-      0x1.5ba1052e24f49p-17, 0x1.cb7e1ce1a7412p-18,  -0x1.6420d750da92ep-19, -0x1.f1131d2d43eeap-21,
-      0x1.6fbf2f22cffc2p-21, 0x1.d9b0e56d23829p-25,  -0x1.4c764a18030e7p-23, 0x1.77a58e16c47d3p-26,
-      0x1.c46e2269b460fp-26, -0x1.2d492104a87bcp-27, -0x1.4d71e7cad736dp-29, 0x1.4bc3fba76856dp-30};
+  /// normal(-x) = exp(-x^2 / 2) v P(w), v = 1 / (5/2 + x), w = 7 v - 1, x >= 1
+  static constexpr double tail[] = {
+      0x1.2fef7393b33c4p-1,   0x1.05879639640aep-2,   0x1.136353daa997ep-4,   0x1.c5fbece4a4cb3p-9,
+      -0x1.033f319980dddp-8,  -0x1.4ab48cacc2bf1p-11, 0x1.8b47f51a9978bp-12,  0x1.ff4145740633cp-15,
+      -0x1.b6c1d731a74fap-15, -0x1.18a6c5cb8e46p-19,  0x1.113b5139a7ea6p-17,  -0x1.5940dac63c342p-20,
+      -0x1.211f2d5777acfp-20, 0x1.14a3e5944ee3ap-21,  0x1.a8fe0fc766992p-25,  -0x1.f586108a007ecp-24,
+      0x1.fec5d5505628p-26,   0x1.e275f7d26983p-27,   -0x1.76ee0e46a4e5bp-27, 0x1.8d9a333b10341p-31,
+      0x1.a9f191817661ap-30,  -0x1.f15fd6fb680d9p-32};
+  /// normal(x) = 1/2 + 3/8 x + x P(z), z = x^2, |x| <= 1
+  static constexpr double normal[] = {0x1.884533d436508p-6,   -0x1.1058377e2ced7p-4,  0x1.46d0429768b19p-7,
+                                      -0x1.37403f6b7b14dp-10, 0x1.e42b0d4310677p-14,  -0x1.3ce8f8ebf11e1p-17,
+                                      0x1.6589d747efb2fp-21,  -0x1.621aabaededabp-25, 0x1.37f09e70c5f36p-29,
+                                      -0x1.e5279f520f6b2p-34, 0x1.1a4909b4e7b53p-38};
 };
 
 }  // namespace rankine::RANKINE_ISA
