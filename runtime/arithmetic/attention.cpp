@@ -19,7 +19,7 @@ std::int64_t round_up(std::int64_t a, std::int64_t b) {
 template <class T>
 struct Packed {
   const T* data = nullptr;
-  std::int64_t terms = 0, padded_columns = 0;
+  std::int64_t terms = 0, columns = 0, padded_columns = 0;
 
   /// Where the panels of term `begin` start, and how far they lie apart.
   const T* at(std::int64_t begin, int tile_columns, std::int64_t& panel) const {
@@ -135,7 +135,7 @@ class Group {
       const Rows<const T> block{from.data + (transposed ? begin : begin * from.row), from.row};
       table_.gemm.pack_b(transposed, block, count, columns, data + begin * padded);
     }
-    return {data, terms, padded};
+    return {data, terms, columns, padded};
   }
   void pack_features_k() { features_k_ = pack(area_.features_k, true, keys(), c_.head_dim, c_.key_length); }
 
@@ -194,7 +194,8 @@ class Group {
     };
     PanelProduct<T> p;
     p.columns = columns;
-    p.a = packed_a;
+    p.b_columns = b.columns;
+    p.a_packed = a.transposed;
     p.accumulate = accumulate;
     for (const Chunk& chunk : plan.chunks()) {
       p.terms = chunk.terms.size();
@@ -206,8 +207,11 @@ class Group {
         p.rows = std::min(k_block_rows, rows - i);
         const std::int64_t row = a.transposed ? chunk.terms.begin : i,
                            column = a.transposed ? i : chunk.terms.begin;
-        const Rows<const T> from{a.data.data + row * a.data.row + column, a.data.row};
-        table_.gemm.pack_a(a.transposed, from, p.rows, p.terms, packed_a);
+        p.a = {a.data.data + row * a.data.row + column, a.data.row};
+        if (a.transposed) {
+          table_.gemm.pack_a(p.a, p.rows, p.terms, packed_a);
+          p.a = {packed_a, 0};
+        }
         for (int f = 0; f < chunk.folds; ++f)
           p.sources[f] = constant(slot(chunk.store + chunk.folds - 1 - f, i));
         p.out = slot(chunk.store, i);

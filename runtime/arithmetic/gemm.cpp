@@ -8,7 +8,7 @@ namespace {
 
 // Blocks, measured on shapes of a GPT; they don't change bits. Rows of a packed block of A are few, so that
 // the rows of C which a block touches stay in the TLB.
-constexpr std::int64_t k_block_rows = 56;
+constexpr std::int64_t k_block_rows = 64;
 // Columns of a packed block of B: wide where A passes, narrow enough for the second-level cache where B
 // passes.
 constexpr std::int64_t k_block_columns = 1024;
@@ -59,8 +59,8 @@ class Part {
   Part(const GemmKernels<T>& kernels, const Gemm& product, const ChunkPlan& plan, GemmWorkspace::Area& area)
       : kernels_(kernels), g_(product), plan_(plan), area_(area) {}
 
-  /// With few rows all of A is packed once a chunk and B passes through the second-level cache; otherwise B
-  /// is packed in wide blocks and A passes through.
+  /// With few rows all of A stays while B passes through the second-level cache; otherwise B is packed in
+  /// wide blocks and A passes through.
   void multiply(Range rows, Range columns) {
     const bool few_rows = rows.size() <= k_few_rows;
     const std::int64_t rows_block =
@@ -69,24 +69,35 @@ class Part {
         even_block(columns.size(), few_rows ? k_passing_columns : k_block_columns, kernels_.tile_columns);
     std::int64_t terms = 0;
     for (const Chunk& chunk : plan_.chunks()) terms = std::max(terms, chunk.terms.size());
-    a_ = area_.a.get<T>(static_cast<std::size_t>(rows_block * terms));
+    if (g_.transpose_a) a_ = area_.a.get<T>(static_cast<std::size_t>(rows_block * terms));
     b_ = area_.b.get<T>(static_cast<std::size_t>(columns_block * terms));
     for (const Range wide : Blocks(columns, few_rows ? columns.size() : columns_block)) {
       take_slots(rows, wide);
-      for (const Chunk& chunk : plan_.chunks()) {
-        if (few_rows) pack_a(chunk, rows);
-        for (const Range block : Blocks(wide, columns_block)) {
-          pack_b(chunk, block);
-          for (const Range part : Blocks(rows, rows_block)) {
-            if (!few_rows) pack_a(chunk, part);
-            multiply_packed(chunk, part, block);
-          }
-        }
+      list_steps(rows, rows_block, wide, columns_block);
+      for (std::size_t i = 0; i < area_.steps.size(); ++i) {
+        const GemmStep& step = area_.steps[i];
+        if (step.new_a && g_.transpose_a) pack_a(step);
+        if (step.new_b) pack_b(step);
+        multiply_packed(step, i + 1 < area_.steps.size() ? &area_.steps[i + 1] : nullptr);
       }
     }
   }
 
  private:
+  void list_steps(Range rows, std::int64_t rows_block, Range columns, std::int64_t columns_block) {
+    area_.steps.clear();
+    for (const Chunk& chunk : plan_.chunks()) {
+      for (const Range block : Blocks(columns, columns_block)) {
+        for (const Range part : Blocks(rows, rows_block)) {
+          const GemmStep* last = area_.steps.empty() ? nullptr : &area_.steps.back();
+          const bool new_chunk = last == nullptr || last->chunk != &chunk;
+          area_.steps.push_back({&chunk, part, block, new_chunk || !(last->rows == part),
+                                 new_chunk || !(last->columns == block)});
+        }
+      }
+    }
+  }
+
   /// C itself is slot 0, unless its old elements are still needed.
   void take_slots(Range rows, Range columns) {
     first_slot_ = g_.accumulate && plan_.chunks().size() > 1 ? 0 : 1;
@@ -105,40 +116,53 @@ class Part {
   Rows<T> c(std::int64_t row, std::int64_t column) const {
     return {static_cast<T*>(g_.c) + row * g_.ldc + column, g_.ldc};
   }
+  /// The operands of a step as they are stored.
+  Ahead<T> stored_a(const GemmStep& step) const {
+    return stored(g_.a, g_.lda, g_.transpose_a ? step.chunk->terms : step.rows,
+                  g_.transpose_a ? step.rows : step.chunk->terms);
+  }
+  Ahead<T> stored_b(const GemmStep& step) const {
+    return stored(g_.b, g_.ldb, g_.transpose_b ? step.columns : step.chunk->terms,
+                  g_.transpose_b ? step.chunk->terms : step.columns);
+  }
+  static Ahead<T> stored(const void* matrix, std::int64_t row, Range rows, Range columns) {
+    return {
+        {static_cast<const T*>(matrix) + rows.begin * row + columns.begin, row}, rows.size(), columns.size()};
+  }
 
-  void pack_a(const Chunk& chunk, Range rows) {
-    const std::int64_t k = chunk.terms.begin;
-    const T* from =
-        static_cast<const T*>(g_.a) + (g_.transpose_a ? k * g_.lda + rows.begin : rows.begin * g_.lda + k);
-    kernels_.pack_a(g_.transpose_a, {from, g_.lda}, rows.size(), chunk.terms.size(), a_);
+  void pack_a(const GemmStep& step) {
+    kernels_.pack_a(stored_a(step).from, step.rows.size(), step.chunk->terms.size(), a_);
   }
-  void pack_b(const Chunk& chunk, Range columns) {
-    const std::int64_t k = chunk.terms.begin;
-    const T* from = static_cast<const T*>(g_.b) +
-                    (g_.transpose_b ? columns.begin * g_.ldb + k : k * g_.ldb + columns.begin);
-    kernels_.pack_b(g_.transpose_b, {from, g_.ldb}, chunk.terms.size(), columns.size(), b_);
+  void pack_b(const GemmStep& step) {
+    kernels_.pack_b(g_.transpose_b, stored_b(step).from, step.chunk->terms.size(), step.columns.size(), b_);
   }
-  void multiply_packed(const Chunk& chunk, Range rows, Range columns) {
+  void multiply_packed(const GemmStep& step, const GemmStep* next) {
+    const Chunk& chunk = *step.chunk;
     const bool last = &chunk == &plan_.chunks().back();
     const auto source = [&](int index) {
-      const Rows<T> rest = slot(index, rows.begin, columns.begin);
+      const Rows<T> rest = slot(index, step.rows.begin, step.columns.begin);
       return Rows<const T>{rest.data, rest.row};
     };
     PanelProduct<T> p;
-    p.rows = rows.size();
-    p.columns = columns.size();
+    p.rows = step.rows.size();
+    p.columns = step.columns.size();
     p.terms = chunk.terms.size();
-    p.a = a_;
+    p.a_packed = g_.transpose_a;
+    p.a = p.a_packed ? Rows<const T>{a_, 0} : stored_a(step).from;
     p.b = b_;
+    p.b_columns = p.columns;
     p.b_panel = kernels_.tile_columns * p.terms;
     p.pieces = plan_.pieces(chunk).data();
     p.piece_count = chunk.pieces;
     if (chunk.continues) p.carry = source(chunk.store + chunk.folds);
     p.source_count = chunk.folds;
     for (int f = 0; f < chunk.folds; ++f) p.sources[f] = source(chunk.store + chunk.folds - 1 - f);
-    if (last && g_.bias != nullptr) p.bias = static_cast<const T*>(g_.bias) + columns.begin;
+    if (last && g_.bias != nullptr) p.bias = static_cast<const T*>(g_.bias) + step.columns.begin;
     p.accumulate = last && g_.accumulate;
-    p.out = last ? c(rows.begin, columns.begin) : slot(chunk.store, rows.begin, columns.begin);
+    p.out = last ? c(step.rows.begin, step.columns.begin)
+                 : slot(chunk.store, step.rows.begin, step.columns.begin);
+    if (next != nullptr && next->new_b) p.ahead[0] = stored_b(*next);
+    if (next != nullptr && next->new_a) p.ahead[1] = stored_a(*next);
     kernels_.multiply(p);
   }
 

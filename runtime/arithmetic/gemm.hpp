@@ -14,7 +14,14 @@ namespace rankine {
 /// Terms of a chunk, at most: enough that reading and writing C between chunks costs little. It doesn't
 /// change bits.
 template <class T>
-inline constexpr std::int64_t k_block_terms = 4096 / static_cast<std::int64_t>(sizeof(T));
+inline constexpr std::int64_t k_block_terms = 2048 / static_cast<std::int64_t>(sizeof(T));
+
+/// One block of a product: which operands it needs that the block before it didn't.
+struct GemmStep {
+  const Chunk* chunk = nullptr;
+  Range rows, columns;
+  bool new_a = false, new_b = false;
+};
 
 /// Scratch memory of matrix products: packed panels and waiting partial sums, an area a thread. It grows to
 /// what the largest product needs; after that a product allocates nothing. For one product at a time.
@@ -22,6 +29,7 @@ class GemmWorkspace {
  public:
   struct Area {
     AlignedBuffer a, b, slots;
+    std::vector<GemmStep> steps;
   };
   explicit GemmWorkspace(int threads) : areas_(static_cast<std::size_t>(threads)) {}
 

@@ -25,16 +25,25 @@ struct Rows {
   std::int64_t row = 0;
 };
 
-/// out[rows, columns] = the value of one chunk of leaves: panels of A times panels of B.
+/// A matrix whose lines are fetched into the second-level cache while something else is multiplied.
+template <class T>
+struct Ahead {
+  Rows<const T> from;
+  std::int64_t rows = 0, columns = 0;
+};
+
+/// out[rows, columns] = the value of one chunk of leaves: rows of A times panels of B.
 ///   acc = chain of each piece (the first goes on from `carry`, the others start at +0);
 ///   a piece's folds pop the chunk's own stack, then it is pushed; the last one folds sources[0], [1], ...
 ///   (each from the left), then acc = acc + bias, then out = old + acc with `accumulate`, else out = acc.
 template <class T>
 struct PanelProduct {
   std::int64_t rows = 0, columns = 0, terms = 0;
-  const T* a = nullptr;      ///< packed by pack_a
-  const T* b = nullptr;      ///< packed by pack_b
-  std::int64_t b_panel = 0;  ///< elements between panels of b: tile_columns times the terms packed
+  Rows<const T> a;  ///< op(A) where it is, or the panels that pack_a made of it
+  bool a_packed = false;
+  const T* b = nullptr;        ///< packed by pack_b
+  std::int64_t b_columns = 0;  ///< as packed; `columns` may be fewer
+  std::int64_t b_panel = 0;    ///< elements between panels of b: tile_columns times the terms packed
   const LeafPiece* pieces = nullptr;
   int piece_count = 0;
   Rows<const T> carry;
@@ -43,17 +52,18 @@ struct PanelProduct {
   const T* bias = nullptr;
   bool accumulate = false;
   Rows<T> out;
+  Ahead<T> ahead[2];  ///< what will be read next; as much of it as there is time for, in order
 };
 
 template <class T>
 struct GemmKernels {
   int tile_rows = 0, tile_columns = 0;
-  /// Packs op(A)[rows, terms] as panels of tile_rows rows (the last one narrower), each [terms][rows of
-  /// panel]. `transposed`: A is stored [terms, rows].
-  void (*pack_a)(bool transposed, Rows<const T> a, std::int64_t rows, std::int64_t terms,
-                 T* packed) = nullptr;
-  /// Packs op(B)[terms, columns] as panels of tile_columns columns, each [terms][tile_columns], zeros beyond
-  /// the last column. `transposed`: B is stored [columns, terms].
+  /// Packs an A that is stored [terms, rows] as panels of tile_rows rows (the last one narrower), each
+  /// [terms][rows of panel]. An A that is stored [rows, terms] is multiplied where it is.
+  void (*pack_a)(Rows<const T> a, std::int64_t rows, std::int64_t terms, T* packed) = nullptr;
+  /// Packs op(B)[terms, columns] as panels of at most tile_columns columns, each [terms][tile_columns], zeros
+  /// up to the next sixteen columns. There are as many panels as if all but the last were full. `transposed`:
+  /// B is stored [columns, terms].
   void (*pack_b)(bool transposed, Rows<const T> b, std::int64_t terms, std::int64_t columns,
                  T* packed) = nullptr;
   void (*multiply)(const PanelProduct<T>& product) = nullptr;
