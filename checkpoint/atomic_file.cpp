@@ -32,10 +32,17 @@ void sync(const std::string& path, int flags) {
   if (!descriptor || ::fsync(descriptor.get()) != 0) fail(path);
 }
 
+/// Where a symbolic link leads, so that the link stays and its target is replaced.
+std::string target_of(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  return fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored).string() : path;
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(std::string path)
-    : path_(std::move(path)), temporary_(path_ + ".tmp." + std::to_string(::getpid())) {}
+    : path_(target_of(path)), temporary_(path_ + ".tmp." + std::to_string(::getpid())) {}
 
 AtomicFile::~AtomicFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -40,6 +41,11 @@ std::vector<std::byte> image_of(const Model& model, const StateDict& optimizer) 
 }  // namespace
 
 LoadedModel load_model(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored) &&
+      !std::filesystem::is_directory(path, ignored))
+    throw CheckpointError("can't read a model from '" + path +
+                          "': it is neither a regular file nor a folder");
   if (path.ends_with(".json")) return {Model::from_config(read_config(path)), std::nullopt};
   const KerasArchive archive = KerasArchive::open(path);
   return {Model::from_config(archive.config()), archive.weights()};

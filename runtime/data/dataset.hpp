@@ -15,6 +15,7 @@ namespace rankine {
 struct Field {
   std::string name;
   ValueSpec spec;
+  std::string also = {};  ///< another name that serves as well; may be empty
 };
 
 /// Samples that can be read by their global index, in any order. Readers touch only the samples asked for.

@@ -128,7 +128,7 @@ class Hdf5Dataset final : public Dataset {
       : path_(path), request_(request), file_(hdf5::open_file(path)) {
     const hdf5::Lock lock;
     open_group("inputs", request_.inputs, "x");
-    open_group("targets", request_.targets, "y");
+    if (!request_.targets.empty()) open_group("targets", request_.targets, "y");
     samples_ = arrays_.front().shape[0];
     for (const Array& array : arrays_) {
       if (array.shape[0] != samples_) {
@@ -192,6 +192,7 @@ class Hdf5Dataset final : public Dataset {
     std::string missing;
     for (const Field& field : fields) {
       std::string stored = field.name;
+      if (!has(stored)) stored = field.also;
       if (!has(stored) && fields.size() == 1) stored = only_name;
       if (has(stored)) {
         open_array(field, "/" + name + "/" + stored);

@@ -4,22 +4,29 @@
 
 namespace rankine {
 
-void Totals::add(const StepSums& sums, std::int64_t samples) {
+void Totals::add(std::span<const OutputLoss> losses, const StepSums& sums, std::int64_t samples) {
   losses_.resize(sums.losses().size(), 0.0);
   hits_.resize(sums.hits().size(), 0);
-  for (std::size_t i = 0; i < losses_.size(); ++i) losses_[i] += sums.losses()[i];
+  for (std::size_t i = 0; i < losses_.size(); ++i)
+    losses_[i] += losses[i].loss->sums() ? sums.losses()[i] * static_cast<double>(samples) : sums.losses()[i];
   for (std::size_t i = 0; i < hits_.size(); ++i) hits_[i] += sums.hits()[i];
   samples_ += samples;
 }
 
 std::map<std::string, double> Totals::values(std::span<const OutputLoss> losses,
                                              std::span<const ValueSpec> predictions) const {
-  std::map<std::string, double> values{{"loss", total_loss(losses, predictions, losses_, samples_)}};
+  const auto mean = [&](std::size_t o) {
+    const double divisor =
+        losses[o].loss->sums() ? static_cast<double>(samples_) : losses[o].divisor(predictions[o], samples_);
+    return losses_[o] / divisor;
+  };
+  std::map<std::string, double> values{{"loss", 0.0}};
   const bool several = losses.size() > 1;
   std::size_t metric = 0;
   for (std::size_t o = 0; o < losses.size(); ++o) {
     const std::string output = several ? losses[o].output + "_" : "";
-    if (several) values[output + "loss"] = losses_[o] / losses[o].divisor(predictions[o], samples_);
+    values["loss"] += losses[o].weight * mean(o);
+    if (several) values[output + "loss"] = mean(o);
     for (const auto& m : losses[o].metrics) {
       const auto hits = static_cast<double>(hits_[metric++]);
       values[output + std::string(m->name())] =
@@ -37,7 +44,8 @@ Totals evaluate(Executor& executor, const BatchPasses& passes, Dataset& dataset,
     agree(passes.data(), [&] { reader.read(step, memory); });
     const std::int64_t samples = memory.batch.place.samples;
     const auto run = [&](const PlannedPass&, const Pass& pass) { return executor.evaluate(pass); };
-    totals.add(passes.run(passes.plan(samples), memory.batch, 0, executor.losses(), {run, {}}), samples);
+    totals.add(executor.losses(),
+               passes.run(passes.plan(samples), memory.batch, 0, executor.losses(), {run, {}}), samples);
   }
   return totals;
 }

@@ -10,14 +10,15 @@ namespace rankine {
 /// Losses and hits of many batches, as Keras reports them for an epoch.
 class Totals {
  public:
-  void add(const StepSums& sums, std::int64_t samples);
+  void add(std::span<const OutputLoss> losses, const StepSums& sums, std::int64_t samples);
   /// Under Keras's names: "loss", "accuracy"; with several outputs also "<output>_loss" and
   /// "<output>_accuracy". `predictions` are the specs of the model's outputs.
   std::map<std::string, double> values(std::span<const OutputLoss> losses,
                                        std::span<const ValueSpec> predictions) const;
 
  private:
-  std::vector<double> losses_;
+  std::vector<double>
+      losses_;  ///< sums; of a loss that isn't a mean, batches weigh as much as they have samples
   std::vector<std::int64_t> hits_;
   std::int64_t samples_ = 0;
 };

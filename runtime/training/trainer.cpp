@@ -9,6 +9,7 @@
 #include "runtime/error.hpp"
 #include "runtime/mesh/agree.hpp"
 #include "runtime/training/evaluation.hpp"
+#include "runtime/training/same_inputs.hpp"
 
 namespace rankine {
 
@@ -20,7 +21,13 @@ DataRequest data_request(const Model& model, std::span<const OutputLoss> losses)
   }
   const std::vector<ValueSpec> predictions = model.output_specs();
   for (std::size_t o = 0; o < losses.size(); ++o) {
-    request.targets.push_back({losses[o].output, losses[o].loss->target(predictions[o], losses[o].output)});
+    // Keras calls the only output "y"; people may call it by its layer.
+    const int value = model.graph().outputs[o];
+    const int producer = model.graph().values[static_cast<std::size_t>(value)].producer;
+    const std::string layer =
+        producer < 0 ? "" : model.graph().calls[static_cast<std::size_t>(producer)].layer->name();
+    request.targets.push_back(
+        {losses[o].output, losses[o].loss->target(predictions[o], losses[o].output), layer});
   }
   return request;
 }
@@ -68,7 +75,7 @@ struct Trainer::State {
     report.loss = total_loss(losses, predictions, sums.losses(), batch.place.samples);
     if (!std::isfinite(report.loss)) throw_not_finite(report, plan, batch);
     const UpdateReport update = optimizer.apply();
-    epoch.add(sums, batch.place.samples);
+    epoch.add(losses, sums, batch.place.samples);
     report.update = update.update;
     report.learning_rate = update.learning_rate;
     report.gradient_norm = update.gradient_norm;
@@ -96,6 +103,14 @@ struct Trainer::State {
         "or clip the gradients (global_clipnorm)");
   }
 
+  /// `loss` is a validation's.
+  static void check_validation(double loss, std::int64_t step) {
+    if (std::isfinite(loss)) return;
+    throw NumericError("after step " + std::to_string(step) + ": the loss over the validation data is " +
+                       (std::isnan(loss) ? "not a number" : "infinite") +
+                       ", though that of the training data isn't; check the validation data");
+  }
+
   EpochReport end_epoch(const Batch& batch) {
     EpochReport report;
     report.epoch = batch.place.epoch;
@@ -105,6 +120,7 @@ struct Trainer::State {
       const Totals totals = evaluate(*executor, *passes, *validation, options.batch);
       for (const auto& [name, value] : totals.values(losses, predictions))
         report.values["val_" + name] = value;
+      check_validation(report.values["val_loss"], batch.step);
     }
     epoch = {};
     return report;
@@ -117,6 +133,8 @@ Trainer::Trainer(Model& model, Backend& backend, Communicator& data, Optimizer& 
     : state_(std::make_unique<State>(State{model, backend, data, nullptr, optimizer, std::move(losses),
                                            std::move(training), std::move(validation), options})) {
   State& s = *state_;
+  Dataset* const datasets[] = {s.training.get(), s.validation.get()};
+  check_same_inputs(data, model, datasets);
   s.gradients = data.split(0, data.rank(), "gradients");
   agree(data, [&] {
     if (options.batch < 1) throw UsageError("--batch must be at least 1");
@@ -158,7 +176,7 @@ void Trainer::run(std::span<Callback* const> callbacks) {
     agree(s.data, [&] { batch = &loader.next(); });
     const StepReport report = s.train_step(*batch);
     for (Callback* callback : callbacks) callback->on_step_end(report, stop);
-    if (!batch->place.ends_epoch) continue;
+    if (!batch->place.ends_epoch && step != s.last_step()) continue;
     const EpochReport epoch = s.end_epoch(*batch);
     for (Callback* callback : callbacks) callback->on_epoch_end(epoch, stop);
   }

@@ -232,7 +232,7 @@ def weights_alone_begin_with_a_new_optimizer(bench):
 def a_dry_run_changes_nothing(bench):
     bench.write("kept.keras", "what was there")
     before = sorted(os.listdir(bench.folder))
-    result = bench.train("--epochs", "50", "--batch", "4", "--dry-run", "--output", "kept.keras")
+    result = bench.train("--epochs", "50", "--batch", "4", "--dry-run", "--output", "kept.keras", "--log", "dry.jsonl")
     result.succeeds()
     check("all 600 steps would take about" in result.out and "removed them again" in result.out, str(result))
     check(sorted(os.listdir(bench.folder)) == before, "a dry run left files")
@@ -275,6 +275,55 @@ def predicts(bench):
 
 
 @case
+def outputs_never_replace_inputs(bench):
+    data = bench.write("precious.h5", (bench.folder / "good.h5").read_bytes())
+    kept = (bench.folder / data).read_bytes()
+    bench.run("predict", "--model", bench.model, "--data", data, "--output", "./precious.h5").refuses(
+        USAGE, "--output and --data are the same file")
+    bench.train("--log", data, data=data).refuses(USAGE, "--log and --data are the same file")
+    bench.train("--log", "a.keras", "--output", "a.keras").refuses(USAGE, "the same file")
+    check((bench.folder / data).read_bytes() == kept, "the data was changed")
+    os.mkfifo(bench.folder / "fifo.keras")
+    bench.train("--output", "fifo.keras").refuses(REFUSED, "it isn't a regular file")
+    bench.train(model="/dev/null").refuses(CHECKPOINT, "neither a regular file nor a folder")
+    # A link stays a link, and what it leads to is replaced.
+    bench.write("target.keras", "old")
+    os.symlink("target.keras", bench.folder / "link.keras")
+    bench.train("--steps", "1", "--output", "link.keras", "--quiet").succeeds()
+    check((bench.folder / "link.keras").is_symlink(), "the link was replaced")
+    check(zipfile.is_zipfile(bench.folder / "target.keras"), "the link's target wasn't written")
+
+
+@case
+def ranks_must_see_the_same_files(bench):
+    if bench.ranks == 1:
+        return
+    other = bench.folder / "other"
+    other.mkdir()
+    shutil.copy(bench.folder / "good.h5", other / "good.h5")
+    bench.train("--steps", "1", "--quiet", "--output", "moved.keras").succeeds()
+    shutil.copy(bench.folder / "moved.keras", other / "model.keras")
+    elsewhere = '[ "$RANK" = 1 ] && cd other; exec "$@"'
+    arguments = ("train", "--model", bench.model, "--data", "good.h5")
+    bench.run_shell(elsewhere, *arguments).refuses(REFUSED, "the weights of rank 1")
+    shutil.copy(bench.folder / bench.model, other / "model.keras")
+    shutil.copy(bench.folder / "validation.h5", other / "good.h5")
+    bench.run_shell(elsewhere, *arguments).refuses(REFUSED, "the data of rank 1")
+
+
+@case
+def texts_keep_their_vocabulary(bench):
+    model = bench.copy("text/model.keras", "gpt.keras")
+    text = bench.copy("text/text.txt", "text.txt")
+    bench.write("job.toml", '[inputs]\npositions = "arange"\n')
+    part = bench.write("part.txt", (bench.folder / text).read_text()[:200])
+    arguments = ("evaluate", "--model", model, "--config", "job.toml", "--quiet", "--text", part)
+    bench.run(*arguments).refuses(USAGE, "--vocabulary is missing")
+    bench.run(*arguments, "--vocabulary", text).succeeds()
+    bench.train("--vocabulary", text).refuses(USAGE, "goes with --text only")
+
+
+@case
 def evaluate_and_predict_refuse_what_train_refuses(bench):
     config = bench.copy("mlp_sgd/model.json", "model.json")
     bench.run("predict", "--model", config, "--data", "good.h5", "--output", "p.h5").refuses(
@@ -286,6 +335,8 @@ def evaluate_and_predict_refuse_what_train_refuses(bench):
         USAGE, "predict doesn't take the flag --epochs")
     bench.run("evaluate", "--model", bench.model, "--data", "label.h5").refuses(REFUSED, "10")
     bench.run("evaluate", "--model", bench.model, "--data", "missing.h5").refuses(REFUSED, "missing.h5")
+    bench.run("evaluate", "--model", bench.model, "--data", "nan.h5").refuses(REFUSED, "not a finite number")
+    bench.train("--validation-data", "nan.h5", "--steps", "1").refuses(REFUSED, "loss over the validation data")
 
 
 @case

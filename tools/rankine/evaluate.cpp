@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -5,6 +6,7 @@
 #include "runtime/error.hpp"
 #include "runtime/training/evaluation.hpp"
 #include "runtime/training/json_log.hpp"
+#include "runtime/training/same_inputs.hpp"
 #include "runtime/training/trainer.hpp"
 #include "tools/rankine/agreed.hpp"
 #include "tools/rankine/compile_settings.hpp"
@@ -49,6 +51,8 @@ void run_evaluate(World& world, Arguments arguments) {
   const Model& model = loaded.model;
   const Data data = agreed(ranks, [&] { return open_data(settings, data_request(model, losses)); });
   Dataset& dataset = *data.training;
+  Dataset* const datasets[] = {&dataset};
+  check_same_inputs(start.mesh.data(), model, datasets);
   if (world.rank() == 0 && !settings.quiet) print_facts(facts_of(start, model, data));
 
   const BatchPasses passes(start.mesh.data(), samples_per_leaf(settings.batch, model.rows_per_sample()),
@@ -65,6 +69,8 @@ void run_evaluate(World& world, Arguments arguments) {
     print_values(values);
     if (!settings.log.empty()) log_values(settings.log, values);
   });
+  if (!std::isfinite(values.at("loss")))
+    throw NumericError("the loss is not a finite number: check the data and the weights");
 }
 
 }  // namespace rankine

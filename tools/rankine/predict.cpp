@@ -4,6 +4,7 @@
 #include "runtime/error.hpp"
 #include "runtime/hdf5/hdf5_writing.hpp"
 #include "runtime/training/prediction.hpp"
+#include "runtime/training/same_inputs.hpp"
 #include "runtime/training/trainer.hpp"
 #include "tools/rankine/agreed.hpp"
 #include "tools/rankine/start.hpp"
@@ -47,6 +48,8 @@ void run_predict(World& world, Arguments arguments) {
   const Model& model = loaded.model;
   const Data data = agreed(ranks, [&] { return open_data(settings, data_request(model, {})); });
   Dataset& dataset = *data.training;
+  Dataset* const datasets[] = {&dataset};
+  check_same_inputs(start.mesh.data(), model, datasets);
   if (speaks && !settings.quiet) print_facts(facts_of(start, model, data));
 
   const BatchPasses passes(start.mesh.data(), samples_per_leaf(settings.batch, model.rows_per_sample()),

@@ -30,7 +30,10 @@ constexpr std::array k_settings{
             "HDF5 file with /inputs/<name> and /targets/<name>, first axis = samples, names as in the model; "
             "x and y also serve when there is one"},
     Setting{"text", "FILE", k_model_and_data, k_train | k_evaluate, &Settings::text,
-            "in place of --data, for a language model: text, whose characters are the ids"},
+            "in place of --data, for a language model: text; the ids are the places of its bytes in the "
+            "sorted set of them"},
+    Setting{"vocabulary", "FILE", k_model_and_data, k_train | k_evaluate, &Settings::vocabulary,
+            "with --text: take the ids of this text's bytes, the one that a model was first trained on"},
     Setting{"tokens", "FILE", k_model_and_data, k_train | k_evaluate, &Settings::tokens,
             "in place of --data, for a language model: raw little-endian token ids"},
     Setting{"token-bytes", "2|4", k_model_and_data, k_train | k_evaluate, &Settings::token_bytes,

@@ -136,6 +136,11 @@ void check(ModelCommand command, const Settings& settings, const GivenSettings& 
   }
   if (command == ModelCommand::predict && settings.output.empty())
     throw UsageError("--output is missing: the HDF5 file to write the predictions to");
+  if (!settings.vocabulary.empty() && settings.text.empty())
+    throw UsageError(given.at("vocabulary").origin + " goes with --text only");
+  if (command == ModelCommand::evaluate && !settings.text.empty() && settings.vocabulary.empty())
+    throw UsageError(
+        "--vocabulary is missing: the text that the model was trained on, whose bytes are its ids");
   if (given.contains("token-bytes")) {
     if (settings.token_bytes != 2 && settings.token_bytes != 4) {
       throw UsageError(given.at("token-bytes").origin + " must be 2 or 4, not '" +

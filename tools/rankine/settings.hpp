@@ -25,6 +25,7 @@ struct Settings {
   std::string data;
   std::string text;
   std::string tokens;
+  std::string vocabulary;
   std::int64_t token_bytes = 2;
   std::string validation_data;
 

@@ -36,11 +36,29 @@ void check_same_settings(Communicator& ranks, const Settings& settings) {
 }
 
 void check_outputs(ModelCommand command, const Settings& settings) {
+  const std::vector<std::pair<std::string, std::string>> files{
+      {"--model", settings.model},   {"--weights", settings.weights},
+      {"--data", settings.data},     {"--init-from", settings.init_from},
+      {"--text", settings.text},     {"--tokens", settings.tokens},
+      {"--config", settings.config}, {"--validation-data", settings.validation_data},
+      {"--output", settings.output}, {"--vocabulary", settings.vocabulary}};
+  // A model may be trained in its own file: it is read first, and replaced as a whole.
+  const auto apart_from = [&](const std::string& flag) {
+    std::vector<std::pair<std::string, std::string>> others = files;
+    if (flag == "--output" && command == ModelCommand::train)
+      std::erase_if(others,
+                    [](const auto& file) { return file.first == "--model" || file.first == "--weights"; });
+    return others;
+  };
   if (!settings.output.empty()) {
+    check_apart("--output", settings.output, apart_from("--output"));
     if (command == ModelCommand::train) check_output_name(settings.output);
     check_can_write("--output", settings.output);
   }
-  if (!settings.log.empty()) check_can_write("--log", settings.log);
+  if (!settings.log.empty()) {
+    check_apart("--log", settings.log, apart_from("--log"));
+    check_can_write("--log", settings.log);
+  }
 }
 
 MeshShape mesh_shape(const Settings& settings, int ranks) {
@@ -112,7 +130,8 @@ LoadedModel load_model_of(const Start& start, ModelCommand command) {
 
 Data open_data(const Settings& settings, const DataRequest& request) {
   const WindowOptions windows{settings.arange_inputs};
-  const std::string vocabulary = settings.text.empty() ? "" : text_vocabulary(settings.text);
+  const std::string& vocabulary_text = settings.vocabulary.empty() ? settings.text : settings.vocabulary;
+  const std::string vocabulary = settings.text.empty() ? "" : text_vocabulary(vocabulary_text);
   const auto open = [&](const std::string& path) -> std::unique_ptr<Dataset> {
     if (!settings.text.empty()) return open_text_dataset(path, vocabulary, request, windows);
     if (!settings.tokens.empty()) {

@@ -46,7 +46,7 @@ class Watchers {
       print_facts(facts);
       callbacks_.push_back(&progress_.emplace(steps));
     }
-    if (!settings.log.empty()) {
+    if (!settings.log.empty() && !settings.dry_run) {
       callbacks_.push_back(&log_.emplace(settings.log, log_start(facts, settings, ranks)));
     }
   }
