@@ -106,13 +106,16 @@ class Part {
     return {static_cast<T*>(g_.c) + row * g_.ldc + column, g_.ldc};
   }
 
+  // Without terms there may be no operand to point into, and nothing is packed.
   void pack_a(const Chunk& chunk, Range rows) {
+    if (chunk.terms.size() == 0) return;
     const std::int64_t k = chunk.terms.begin;
     const T* from =
         static_cast<const T*>(g_.a) + (g_.transpose_a ? k * g_.lda + rows.begin : rows.begin * g_.lda + k);
     kernels_.pack_a(g_.transpose_a, {from, g_.lda}, rows.size(), chunk.terms.size(), a_);
   }
   void pack_b(const Chunk& chunk, Range columns) {
+    if (chunk.terms.size() == 0) return;
     const std::int64_t k = chunk.terms.begin;
     const T* from = static_cast<const T*>(g_.b) +
                     (g_.transpose_b ? columns.begin * g_.ldb + k : k * g_.ldb + columns.begin);
@@ -152,7 +155,8 @@ class Part {
 };
 
 Gemm batch_item(const Gemm& product, std::int64_t index) {
-  const auto moved = [&](const void* data, std::int64_t stride) {
+  const auto moved = [&](const void* data, std::int64_t stride) -> const std::byte* {
+    if (data == nullptr) return nullptr;  // an operand without elements
     return static_cast<const std::byte*>(data) +
            index * stride * static_cast<std::int64_t>(size_of(product.dtype));
   };
