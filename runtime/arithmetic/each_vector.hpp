@@ -4,9 +4,6 @@
 
 #include "runtime/arithmetic/simd.hpp"
 
-/// For lambdas: an outlined one would pass vectors through memory.
-#define RANKINE_INLINE_LAMBDA __attribute__((always_inline))
-
 namespace rankine::RANKINE_ISA {
 
 /// All sixteen lanes.

@@ -130,10 +130,13 @@ class Part {
         {static_cast<const T*>(matrix) + rows.begin * row + columns.begin, row}, rows.size(), columns.size()};
   }
 
+  // Without terms there may be no operand to point into, and nothing is packed.
   void pack_a(const GemmStep& step) {
+    if (step.chunk->terms.size() == 0) return;
     kernels_.pack_a(stored_a(step).from, step.rows.size(), step.chunk->terms.size(), a_);
   }
   void pack_b(const GemmStep& step) {
+    if (step.chunk->terms.size() == 0) return;
     kernels_.pack_b(g_.transpose_b, stored_b(step).from, step.chunk->terms.size(), step.columns.size(), b_);
   }
   void multiply_packed(const GemmStep& step, const GemmStep* next) {
@@ -176,7 +179,8 @@ class Part {
 };
 
 Gemm batch_item(const Gemm& product, std::int64_t index) {
-  const auto moved = [&](const void* data, std::int64_t stride) {
+  const auto moved = [&](const void* data, std::int64_t stride) -> const std::byte* {
+    if (data == nullptr) return nullptr;  // an operand without elements
     return static_cast<const std::byte*>(data) +
            index * stride * static_cast<std::int64_t>(size_of(product.dtype));
   };

@@ -3,13 +3,22 @@
 #include <cmath>
 
 namespace rankine::reference {
+namespace {
+
+/// An operand without elements has no address to count from.
+template <class T>
+T* sample(T* data, std::int64_t offset) {
+  return data == nullptr ? nullptr : data + offset;
+}
+
+}  // namespace
 
 template <class T>
 void gemm(const Gemm& g) {
   for (std::int64_t s = 0; s < g.batch; ++s) {
-    const T* a = static_cast<const T*>(g.a) + s * g.stride_a;
-    const T* b = static_cast<const T*>(g.b) + s * g.stride_b;
-    T* c = static_cast<T*>(g.c) + s * g.stride_c;
+    const T* a = sample(static_cast<const T*>(g.a), s * g.stride_a);
+    const T* b = sample(static_cast<const T*>(g.b), s * g.stride_b);
+    T* c = sample(static_cast<T*>(g.c), s * g.stride_c);
     for (std::int64_t i = 0; i < g.m; ++i) {
       for (std::int64_t j = 0; j < g.n; ++j) {
         T value = leaf_sum<T>(g.k_leaves, [&](std::int64_t k, T acc) {

@@ -17,7 +17,15 @@
 
 #include <cstdint>
 
+// What isn't inlined passes vectors through memory. Without optimisation they are there anyway, and inlining
+// would make kernels that take minutes to compile with sanitizers.
+#if defined(__OPTIMIZE__)
 #define RANKINE_INLINE [[gnu::always_inline]] inline
+#define RANKINE_INLINE_LAMBDA __attribute__((always_inline))
+#else
+#define RANKINE_INLINE inline
+#define RANKINE_INLINE_LAMBDA
+#endif
 // What is a few instructions where vectors are one or two registers, and a call in portable code: kernels
 // made of inline copies would take minutes to compile there.
 #if defined(__AVX2__)

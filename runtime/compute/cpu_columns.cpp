@@ -109,7 +109,7 @@ void CpuBackend::sum_columns(const T* a, const T* b, const Leaves& rows, std::in
   pool_.parallel_for((columns + k_column_block - 1) / k_column_block, [&](std::int64_t item, int worker) {
     const std::int64_t first = item * k_column_block;
     ColumnSum<T> call;
-    call.a = a + first;
+    call.a = a == nullptr ? nullptr : a + first;  // null without rows
     call.b = b == nullptr ? nullptr : b + first;
     call.row = columns;
     call.columns = std::min(k_column_block, columns - first);

@@ -20,6 +20,7 @@ class FinishedWork final : public Work {
 };
 
 void copy_elements(DType dtype, void* to, const void* from, Range range) {
+  if (range.size() == 0) return;  // an operand without elements has no address
   const auto element = static_cast<std::int64_t>(size_of(dtype));
   const auto begin = range.begin * element;
   std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin,
@@ -27,6 +28,7 @@ void copy_elements(DType dtype, void* to, const void* from, Range range) {
 }
 
 void fill_with_zero(DType dtype, void* to, Range range) {
+  if (range.size() == 0) return;
   const auto element = static_cast<std::int64_t>(size_of(dtype));
   std::memset(static_cast<std::byte*>(to) + range.begin * element, 0,
               static_cast<std::size_t>(range.size() * element));

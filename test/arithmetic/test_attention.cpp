@@ -117,7 +117,7 @@ TEMPLATE_TEST_CASE("attention equals its definition", "[attention]", float, doub
   }
 }
 
-TEST_CASE("attention over many keys equals its definition", "[attention]") {
+TEST_CASE("attention over many keys equals its definition", "[attention][threads]") {
   std::mt19937 random(2);
   ThreadPool pool(2);
   AttentionWorkspace workspace(2);

@@ -110,7 +110,7 @@ TEST_CASE("gemm equals its definition on wide matrices", "[gemm]") {
   random_products<float>(3, 12, 400, 60);
 }
 
-TEST_CASE("gemm cuts columns and rows into blocks without changing bits", "[gemm]") {
+TEST_CASE("gemm cuts columns and rows into blocks without changing bits", "[gemm][threads]") {
   std::mt19937 random(4);
   ThreadPool one(1), two(2);
   GemmWorkspace workspace(2);

@@ -15,7 +15,7 @@ const std::vector<Leaves>& row_cuts() {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("column sums equal their scalar definition", "[columns]", float, double) {
+TEMPLATE_TEST_CASE("column sums equal their scalar definition", "[columns][threads]", float, double) {
   using T = TestType;
   std::mt19937 random(11);
   each_backend([&](Backend& backend) {

@@ -56,7 +56,7 @@ TEMPLATE_TEST_CASE("softmax equals its scalar definition", "[rows]", float, doub
   });
 }
 
-TEMPLATE_TEST_CASE("layer norm equals its scalar definition", "[rows]", float, double) {
+TEMPLATE_TEST_CASE("layer norm equals its scalar definition", "[rows][threads]", float, double) {
   using T = TestType;
   std::mt19937 random(22);
   each_backend([&](Backend& backend) {

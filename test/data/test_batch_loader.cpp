@@ -73,7 +73,8 @@ TEST_CASE("epochs are cut into batches as Keras cuts them", "[data]") {
   CHECK(BatchSchedule{3, 100}.at(7) == BatchPlace{7, 0, 3, true});
 }
 
-TEST_CASE("one to eight ranks see each sample of an epoch exactly once, at the same places", "[data]") {
+TEST_CASE("one to eight ranks see each sample of an epoch exactly once, at the same places",
+          "[data][threads]") {
   constexpr std::int64_t k_samples = 37;
   constexpr std::int64_t k_batch = 10;  // the last batch of an epoch has 7: fewer than eight ranks
   const SampleOrder order(k_samples, 9, true);
@@ -155,7 +156,7 @@ TEST_CASE("a rank without samples gets tensors of no rows", "[data]") {
   CHECK(data.bytes_read() == 0);
 }
 
-TEST_CASE("memory of a batch is kept from step to step", "[data]") {
+TEST_CASE("memory of a batch is kept from step to step", "[data][threads]") {
   CountingDataset data(100);
   BatchLoader loader(BatchReader(data, SampleOrder(100, 0, true), 9, whole()), 1, 60);
   std::set<const void*> places;
@@ -163,7 +164,7 @@ TEST_CASE("memory of a batch is kept from step to step", "[data]") {
   CHECK(places.size() == 2);
 }
 
-TEST_CASE("the next batch is read while one is in use", "[data]") {
+TEST_CASE("the next batch is read while one is in use", "[data][threads]") {
   CountingDataset data(100);
   BatchLoader loader(BatchReader(data, SampleOrder(100, 0, true), 10, whole()), 1, 10);
   loader.next();
@@ -174,7 +175,7 @@ TEST_CASE("the next batch is read while one is in use", "[data]") {
   CHECK(data.bytes_read() == 2 * 80);  // and not a third, which would overwrite the first
 }
 
-TEST_CASE("an error while reading reaches the step that needs the batch", "[data]") {
+TEST_CASE("an error while reading reaches the step that needs the batch", "[data][threads]") {
   CountingDataset data(40, 25);
   BatchLoader loader(BatchReader(data, SampleOrder(40, 0, false), 10, whole()), 1, 4);
   CHECK_NOTHROW(loader.next());
@@ -183,7 +184,7 @@ TEST_CASE("an error while reading reaches the step that needs the batch", "[data
   CHECK_THROWS_AS(loader.next(), DataError);
 }
 
-TEST_CASE("training may stop or start anywhere", "[data]") {
+TEST_CASE("training may stop or start anywhere", "[data][threads]") {
   const SampleOrder order(37, 4, true);
   CountingDataset data(37);
   std::vector<std::vector<std::int64_t>> through;

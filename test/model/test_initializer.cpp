@@ -167,7 +167,7 @@ TEST_CASE("any part of a variable equals that part of the whole", "[model][initi
     const auto all = part<float>(envelope(name), shape, 0, shape.elements());
     for (const auto& [first, count] : {std::pair(0, 1), {3, 8}, {5, 61}, {142, 1}, {77, 0}}) {
       const auto some = part<float>(envelope(name), shape, first, count);
-      CHECK(std::memcmp(some.data(), all.data() + first, some.size() * sizeof(float)) == 0);
+      if (count > 0) CHECK(std::memcmp(some.data(), all.data() + first, some.size() * sizeof(float)) == 0);
     }
     // float64 is the same number before it is rounded.
     const auto wide = whole(envelope(name), shape);

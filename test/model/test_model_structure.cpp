@@ -209,7 +209,7 @@ TEST_CASE("old and minimal configs are read", "[model]") {
     CHECK_FALSE(one.variables()[1].trainable);
     CHECK(one.variables()[2].trainable);
     config["config"]["trainable"] = false;
-    for (const Variable& variable : Model::from_config(config.dump()).variables())
-      CHECK_FALSE(variable.trainable);
+    const Model none = Model::from_config(config.dump());
+    for (const Variable& variable : none.variables()) CHECK_FALSE(variable.trainable);
   }
 }

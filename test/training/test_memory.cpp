@@ -33,7 +33,7 @@ class ResidentMemory : public Callback {
 
 }  // namespace
 
-TEST_CASE("memory doesn't grow after the second step", "[memory]") {
+TEST_CASE("memory doesn't grow after the second step", "[memory][unsanitized]") {
   // A pass of tiny_gpt has megabytes of activations and its gradients 180 KiB. What may come late are pages
   // of MPI's buffers and of the heap, and what the test itself records.
   constexpr std::int64_t k_steps = 200, k_late = 256 << 10;
