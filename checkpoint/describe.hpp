@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/compute/shape.hpp"
+#include "runtime/shape.hpp"
 
 namespace rankine {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/compute/dtype.hpp"
+#include "runtime/dtype.hpp"
 
 namespace rankine {
 

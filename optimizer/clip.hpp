@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "runtime/compute/dtype.hpp"
+#include "runtime/dtype.hpp"
 #include "runtime/model/config_reader.hpp"
 
 namespace rankine {

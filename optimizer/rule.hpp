@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/compute/dtype.hpp"
+#include "runtime/dtype.hpp"
 #include "runtime/model/config_reader.hpp"
 
 namespace rankine {

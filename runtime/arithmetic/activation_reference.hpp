@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/compute/backend.hpp"
+#include "runtime/arithmetic/activation_function.hpp"
 
 /// Activations one element at a time, as Keras writes them and as JAX differentiates them: what the kernels
 /// must equal bit for bit. See reference.hpp.

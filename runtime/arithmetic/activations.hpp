@@ -3,9 +3,9 @@
 // Each activation of Keras and its slope, as JAX differentiates it (also at the kinks). One struct a kind
 // with value(x) and slope(x), made from the function's parameters. For activation_kernels.cpp only.
 
+#include "runtime/arithmetic/activation_function.hpp"
 #include "runtime/arithmetic/clip.hpp"
 #include "runtime/arithmetic/elementary.hpp"
-#include "runtime/compute/backend.hpp"
 
 namespace rankine::RANKINE_ISA {
 

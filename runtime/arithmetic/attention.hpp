@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "runtime/arithmetic/aligned_buffer.hpp"
+#include "runtime/arithmetic/attention_call.hpp"
 #include "runtime/arithmetic/chunk_plan.hpp"
 #include "runtime/arithmetic/kernel_table.hpp"
-#include "runtime/compute/backend.hpp"
-#include "runtime/compute/thread_pool.hpp"
+#include "runtime/arithmetic/thread_pool.hpp"
 
 /// Attention's arithmetic, for each sample and head on its own (see struct Attention for the layouts).
 ///

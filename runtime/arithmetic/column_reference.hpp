@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "runtime/arithmetic/leaf.hpp"
-#include "runtime/compute/shape.hpp"
+#include "runtime/shape.hpp"
 
 /// Sums down columns and over whole tensors, word for word (see column_kernels.hpp and Backend): what the
 /// kernels must equal bit for bit.

@@ -5,9 +5,9 @@
 
 #include "runtime/arithmetic/aligned_buffer.hpp"
 #include "runtime/arithmetic/chunk_plan.hpp"
+#include "runtime/arithmetic/gemm_call.hpp"
 #include "runtime/arithmetic/kernel_table.hpp"
-#include "runtime/compute/backend.hpp"
-#include "runtime/compute/thread_pool.hpp"
+#include "runtime/arithmetic/thread_pool.hpp"
 
 namespace rankine {
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <string>
 
-#include "runtime/compute/backend.hpp"
 #include "runtime/error.hpp"
 
 namespace rankine {

@@ -1,21 +1,17 @@
 #pragma once
 
-#include <cstdint>
-#include <string_view>
-
 #include "runtime/arithmetic/activation_kernels.hpp"
 #include "runtime/arithmetic/attention_kernels.hpp"
 #include "runtime/arithmetic/column_kernels.hpp"
 #include "runtime/arithmetic/elementary_kernels.hpp"
 #include "runtime/arithmetic/elementwise_kernels.hpp"
 #include "runtime/arithmetic/gemm_kernels.hpp"
+#include "runtime/arithmetic/instruction_set.hpp"
 #include "runtime/arithmetic/loss_kernels.hpp"
 #include "runtime/arithmetic/norm_kernels.hpp"
 #include "runtime/arithmetic/row_kernels.hpp"
 
 namespace rankine {
-
-enum class InstructionSet : std::uint8_t;
 
 /// The kernels for elements of type T that one instruction set has, family by family. A family is a struct of
 /// function pointers in a header of its own; its source is one of `isa_sources`, which the build compiles

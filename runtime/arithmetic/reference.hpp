@@ -2,7 +2,8 @@
 
 #include <vector>
 
-#include "runtime/compute/backend.hpp"
+#include "runtime/arithmetic/attention_call.hpp"
+#include "runtime/arithmetic/gemm_call.hpp"
 
 /// The arithmetic's definition, word for word and slow: what every kernel must equal bit for bit (a NaN
 /// equals any NaN). Tests compare against it.

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "runtime/arithmetic/kernel_table.hpp"
-#include "runtime/compute/backend.hpp"
 
 /// The elementary functions of one number, for the scalar references (elementary.hpp defines them; where a
 /// number stands in a vector doesn't matter).

@@ -4,103 +4,15 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 
+#include "runtime/arithmetic/activation_function.hpp"
+#include "runtime/arithmetic/attention_call.hpp"
+#include "runtime/arithmetic/gemm_call.hpp"
+#include "runtime/arithmetic/instruction_set.hpp"
 #include "runtime/arithmetic/leaf.hpp"
 #include "runtime/compute/tensor.hpp"
 
 namespace rankine {
-
-/// Activations of Keras that act on one element. `softmax`, `log_softmax` and `glu` act on rows and aren't
-/// here.
-enum class ActivationKind : std::uint8_t {
-  linear,
-  relu,
-  relu6,
-  leaky_relu,
-  elu,
-  selu,
-  celu,
-  gelu,
-  gelu_tanh,
-  silu,
-  softplus,
-  softsign,
-  tanh,
-  sigmoid,
-  hard_sigmoid,
-  hard_silu,
-  hard_tanh,
-  mish,
-  exponential,
-  log_sigmoid,
-  squareplus,
-  hard_shrink,
-  soft_shrink,
-  tanh_shrink,
-  threshold,
-  sparse_plus,
-  sparse_sigmoid,
-};
-
-/// An activation with its parameters, in Keras's meaning (keras.md F.4).
-struct ActivationFunction {
-  ActivationKind kind = ActivationKind::linear;
-  double negative_slope = 0.0;  ///< relu, leaky_relu
-  double max_value = -1.0;      ///< relu; negative means none
-  double threshold = 0.0;       ///< relu, threshold, hard_shrink, soft_shrink
-  double alpha = 1.0;           ///< elu, celu, squareplus (b), threshold (default value)
-};
-
-/// C[m, n] = op(A)[m, k] op(B)[k, n] (+ bias[n]) (+ C), the sum over k cut as `k_leaves` says. Leading
-/// dimensions are in elements. `batch` independent products, `stride_*` elements apart. m, n, k and batch may
-/// be 0; k = 0 gives 0. The bias is added once, after the sum; `accumulate` then adds the old C to that: C +
-/// (sum + bias).
-struct Gemm {
-  DType dtype = DType::float32;
-  bool transpose_a = false;
-  bool transpose_b = false;
-  std::int64_t m = 0, n = 0, k = 0;
-  const void* a = nullptr;
-  std::int64_t lda = 0;
-  const void* b = nullptr;
-  std::int64_t ldb = 0;
-  void* c = nullptr;
-  std::int64_t ldc = 0;
-  Leaves k_leaves;
-  const void* bias = nullptr;
-  bool accumulate = false;
-  std::int64_t batch = 1;
-  std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;
-};
-
-/// Scaled dot-product attention of one call. Element (sample s, position t, group g, head j of the group,
-/// feature d) of q lies at q + ((s * query_length + t) * q_row + g * q_group + j * q_head + d); k and v have
-/// one head a group, at (s * key_length + t) * row + g * group + d. Query head h of Keras is group h /
-/// heads_per_group, j = h % heads_per_group. `output` is [samples * query_length, groups * heads_per_group *
-/// value_dim]. Softmax of scale * (q . k) over all keys, or over keys t' <= t when causal. Blocks of queries
-/// at a time: memory is linear in the lengths.
-struct Attention {
-  DType dtype = DType::float32;
-  std::int64_t samples = 0, query_length = 0, key_length = 0;
-  std::int64_t groups = 0, heads_per_group = 1, head_dim = 0, value_dim = 0;
-  const void *q = nullptr, *k = nullptr, *v = nullptr;
-  std::int64_t q_row = 0, q_group = 0, q_head = 0;
-  std::int64_t k_row = 0, k_group = 0;
-  std::int64_t v_row = 0, v_group = 0;
-  double scale = 1.0;
-  bool causal = false;
-  /// What backward needs besides q, k, v: [samples, groups * heads_per_group, query_length, 2], maximum and
-  /// sum of each row's softmax.
-  void* statistics = nullptr;
-  void* output = nullptr;
-};
-
-/// Gradients of an Attention; dq, dk, dv are laid out as q, k, v are.
-struct AttentionGradient {
-  const void* output_gradient = nullptr;
-  void *dq = nullptr, *dk = nullptr, *dv = nullptr;
-};
 
 /// Which elements a Dropout drops: see RandomUse::dropout.
 struct DropoutMask {
@@ -217,14 +129,6 @@ class Backend {
   /// apart. Then the trees over the tiles' indices, from the last dimension to the first.
   virtual double sum_of_squares(Tensor x) = 0;
 };
-
-/// Instruction sets that the CPU kernels are built for. All give equal bits.
-enum class InstructionSet : std::uint8_t { portable, avx2, avx512 };
-std::string_view name_of(InstructionSet set);  ///< "avx512"
-/// The best one that this processor runs.
-InstructionSet best_instruction_set();
-InstructionSet instruction_set_from_name(
-    std::string_view name);  ///< "portable", "avx2", "avx512"; throws UsageError
 
 /// The CPU backend. `threads` >= 1 counts the calling thread. Throws ConfigError when the processor lacks the
 /// set.

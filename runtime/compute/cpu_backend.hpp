@@ -6,8 +6,8 @@
 #include "runtime/arithmetic/attention.hpp"
 #include "runtime/arithmetic/gemm.hpp"
 #include "runtime/arithmetic/kernel_table.hpp"
+#include "runtime/arithmetic/thread_pool.hpp"
 #include "runtime/compute/backend.hpp"
-#include "runtime/compute/thread_pool.hpp"
 
 namespace rankine {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/compute/shape.hpp"
+#include "runtime/shape.hpp"
 
 namespace rankine {
 

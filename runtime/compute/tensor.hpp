@@ -5,8 +5,8 @@
 #include <memory>
 #include <span>
 
-#include "runtime/compute/dtype.hpp"
-#include "runtime/compute/shape.hpp"
+#include "runtime/dtype.hpp"
+#include "runtime/shape.hpp"
 
 namespace rankine {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/arithmetic/leaf.hpp"
-#include "runtime/compute/dtype.hpp"
+#include "runtime/dtype.hpp"
 
 namespace rankine {
 

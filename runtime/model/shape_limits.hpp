@@ -3,7 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "runtime/compute/shape.hpp"
+#include "runtime/shape.hpp"
 
 namespace rankine {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/compute/dtype.hpp"
-#include "runtime/compute/shape.hpp"
+#include "runtime/dtype.hpp"
+#include "runtime/shape.hpp"
 
 namespace rankine {
 

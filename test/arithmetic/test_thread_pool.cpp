@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/arithmetic/float_environment.hpp"
-#include "runtime/compute/thread_pool.hpp"
+#include "runtime/arithmetic/thread_pool.hpp"
 
 #ifdef __SSE2__
 #include <xmmintrin.h>

@@ -1,4 +1,4 @@
-#include "runtime/compute/dtype.hpp"
+#include "runtime/dtype.hpp"
 
 #include <array>
 #include <string>

@@ -1,4 +1,4 @@
-#include "runtime/compute/thread_pool.hpp"
+#include "runtime/arithmetic/thread_pool.hpp"
 
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-#include "runtime/compute/shape.hpp"
+#include "runtime/shape.hpp"
 
 namespace rankine {
 
