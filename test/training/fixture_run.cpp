@@ -82,6 +82,13 @@ void set_dropout(Json& node, double rate) {
   }
 }
 
+/// float64 wherever a config says float32.
+void widen(Json& node) {
+  if (node == "float32") node = "float64";
+  if (!node.is_structured()) return;
+  for (Json& child : node) widen(child);
+}
+
 Json read_json(const std::string& path) {
   std::ifstream file(path);
   return Json::parse(file);
@@ -89,9 +96,10 @@ Json read_json(const std::string& path) {
 
 Model model_of(const std::string& fixture, const RunOptions& options) {
   LoadedModel loaded = load_model(golden(fixture + "/model.keras"));
-  if (options.dropout < 0) return std::move(loaded.model);
+  if (options.dropout < 0 && !options.float64) return std::move(loaded.model);
   Json config = Json::parse(loaded.model.config());
-  set_dropout(config, options.dropout);
+  if (options.dropout >= 0) set_dropout(config, options.dropout);
+  if (options.float64) widen(config);
   return Model::from_config(config.dump());
 }
 
@@ -116,7 +124,7 @@ RunResult run_fixture(Communicator& group, const std::string& fixture, const Run
   const auto backend = make_cpu_backend(options.threads, options.instructions);
   model.allocate(*backend);
   const WeightsFile weights = WeightsFile::open(golden(fixture + "/" + options.weights + ".weights.h5"));
-  read_weights(weights, model.variables());
+  read_weights(weights, model.variables(), options.float64 ? FloatPolicy::convert : FloatPolicy::same);
 
   const Json expected = read_json(golden(fixture + "/expected.json"));
   auto losses = compiled_losses(model);

@@ -25,6 +25,7 @@ struct RunOptions {
   std::string weights =
       "initial";          ///< which of Keras's files to begin with: "initial" or "final" (with its optimizer)
   std::string optimizer;  ///< JSON or name instead of the fixture's; "": the fixture's
+  bool float64 = false;   ///< compute in float64 instead of float32
   double dropout = -1.0;  ///< rate to put into every Dropout layer; negative: as in the config
   Callback* watcher = nullptr;
 };
