@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "runtime/mesh/self_communicator.hpp"
 #include "test/training/golden_facts.hpp"
@@ -46,28 +47,37 @@ void check_first_step(const std::string& fixture, const Json& expected, const Ru
   }
 }
 
-/// How many of Keras's own spreads (README.md) the end of a float32 run may be from Keras's.
+/// How many of Keras's own spreads (README.md) a figure of a float32 run may be from Keras's.
 constexpr double k_spreads = 3.0;
 
-/// Final weights ("final") or optimizer variables ("optimizer"); the latter's counters have no spread.
-void check_within_spread(const std::string& fixture, const Json& spread, const std::string& group,
-                         std::size_t index, const std::vector<double>& ours) {
-  const Difference d = difference(ours, golden_array(fixture, "expected.h5", group, index));
-  CHECK(d.largest <= k_spreads * spread[group][index].get<double>());
-  CHECK(d.rms <= k_spreads * spread[group + "_rms"][index].get<double>());
-}
+/// Final weights for which the fixture's tolerance is a lucky draw that Keras itself doesn't repeat
+/// (README.md): these alone are bounded by spreads.
+const std::set<std::pair<std::string, std::string>> k_lucky = {{"tiny_gpt", "logits/kernel"}};
 
-void check_end(const std::string& fixture, const Json& expected, const RunResult& run) {
-  const Json spread = golden_json(fixture, "spread.json");
+void check_final_weights(const std::string& fixture, const Json& expected, const Json& spread,
+                         const RunResult& run) {
   for (std::size_t i = 0; i < run.weights.size(); ++i) {
     INFO("final " << run.weight_paths[i]);
-    check_within_spread(fixture, spread, "final", i, run.weights[i]);
+    const Difference d = difference(run.weights[i], golden_array(fixture, "expected.h5", "final", i));
+    const bool lucky = k_lucky.contains({fixture, run.weight_paths[i]});
+    const auto bound = [&](const char* what) {
+      return lucky ? k_spreads * spread[what][i].get<double>() : expected["tolerance"][what][i].get<double>();
+    };
+    CHECK(d.largest <= bound("final"));
+    CHECK(d.rms <= bound("final_rms"));
   }
+}
+
+/// The fixtures give no tolerance for optimizer variables. Counters have no spread.
+void check_slots(const std::string& fixture, const Json& expected, const Json& spread, const RunResult& run) {
   const Json& slots = expected["optimizer_variables"];
   REQUIRE(run.optimizer_state.size() == slots.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
     INFO("slot " << slots[i]["path"]);
-    check_within_spread(fixture, spread, "optimizer", i, run.optimizer_state[i]);
+    const Difference d =
+        difference(run.optimizer_state[i], golden_array(fixture, "expected.h5", "optimizer", i));
+    CHECK(d.largest <= k_spreads * spread["optimizer"][i].get<double>());
+    CHECK(d.rms <= k_spreads * spread["optimizer_rms"][i].get<double>());
   }
 }
 
@@ -89,7 +99,9 @@ TEST_CASE("golden models train as in Keras", "[keras]") {
         const double rate = expected["learning_rate"][step].get<double>();
         CHECK(std::abs(run.learning_rates[step] - rate) <= 2e-7 * rate);
       }
-      check_end(fixture, expected, run);
+      const Json spread = golden_json(fixture, "spread.json");
+      check_final_weights(fixture, expected, spread, run);
+      check_slots(fixture, expected, spread, run);
     }
   }
 }
