@@ -150,7 +150,7 @@ class Part {
     p.rows = step.rows.size();
     p.columns = step.columns.size();
     p.terms = chunk.terms.size();
-    p.a_packed = g_.transpose_a;
+    p.a_packed = g_.transpose_a || p.terms == 0;
     p.a = p.a_packed ? Rows<const T>{a_, 0} : stored_a(step).from;
     p.b = b_;
     p.b_columns = p.columns;

@@ -117,7 +117,7 @@ TEMPLATE_TEST_CASE("attention equals its definition", "[attention]", float, doub
   }
 }
 
-TEST_CASE("attention over many keys equals its definition", "[attention][threads]") {
+TEST_CASE("attention over many keys equals its definition", "[attention]") {
   std::mt19937 random(2);
   ThreadPool pool(2);
   AttentionWorkspace workspace(2);
@@ -126,6 +126,13 @@ TEST_CASE("attention over many keys equals its definition", "[attention][threads
   check<float>({1, 0, 70, 1, 3, 5, 6, true}, Family::normal, pool, workspace, random);
   check<float>({1, 2, 3, 1, 1, 1100, 1300, true}, Family::normal, pool, workspace, random);
   check<double>({1, 3, 1300, 1, 1, 5, 6, false}, Family::normal, pool, workspace, random);
+}
+
+TEST_CASE("threads share attention's samples and groups", "[attention][threads]") {
+  std::mt19937 random(4);
+  ThreadPool pool(2);
+  AttentionWorkspace workspace(2);
+  check<float>({2, 9, 20, 3, 2, 5, 6, true}, Family::normal, pool, workspace, random);
 }
 
 TEST_CASE("attention's gradients are those of its values", "[attention]") {

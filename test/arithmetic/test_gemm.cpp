@@ -114,11 +114,12 @@ TEST_CASE("gemm cuts columns and rows into blocks without changing bits", "[gemm
   std::mt19937 random(4);
   ThreadPool one(1), two(2);
   GemmWorkspace workspace(2);
+  // Large enough to be shared between threads.
   for (const unsigned form : {0U, 3U, 13U}) {
-    Case<float> wide(random, 5, 2500, Leaves::of(20, 8), Family::normal, 1, form);
+    Case<float> wide(random, 5, 2700, Leaves::of(20, 8), Family::normal, 1, form);
     check(wide, one, workspace);
     check(wide, two, workspace);
-    Case<float> tall(random, 700, 3, Leaves::of(20, 8), Family::normal, 1, form);
+    Case<float> tall(random, 4500, 3, Leaves::of(20, 8), Family::normal, 1, form);
     check(tall, one, workspace);
     check(tall, two, workspace);
     Case<float> many_rows(random, 280, 5, Leaves::of(4100, 64), Family::normal, 1, form);

@@ -10,7 +10,8 @@ namespace {
 struct Size {
   std::int64_t rows, columns;
 };
-constexpr Size k_sizes[] = {{0, 4}, {1, 1}, {3, 15}, {2, 16}, {5, 33}, {40, 100}, {3, 300}, {2, 1025}};
+/// The last one is large enough to be shared between threads.
+constexpr Size k_sizes[] = {{0, 4}, {1, 1}, {3, 15}, {2, 16}, {5, 33}, {40, 100}, {3, 300}, {17, 1025}};
 
 template <class T>
 double dot(const std::vector<T>& a, const std::vector<T>& b) {
