@@ -105,10 +105,10 @@ std::vector<ValueSpec> Model::output_specs() const {
     specs.push_back(state_->graph.values[static_cast<std::size_t>(output)].spec);
   return specs;
 }
-std::vector<Variable>& Model::variables() {
+std::vector<Variable>& Model::variables() & {
   return state_->variables;
 }
-const std::vector<Variable>& Model::variables() const {
+const std::vector<Variable>& Model::variables() const& {
   return state_->variables;
 }
 const std::vector<SaveGroup>& Model::save_groups() const {

@@ -39,8 +39,9 @@ class Model {
   /// Of one sample's outputs, in the order of graph().outputs.
   std::vector<ValueSpec> output_specs() const;
   /// In Keras's model.weights order.
-  std::vector<Variable>& variables();
-  const std::vector<Variable>& variables() const;
+  std::vector<Variable>& variables() &;
+  const std::vector<Variable>& variables() const&;
+  void variables() && = delete;  // they end with the model
   const std::vector<SaveGroup>& save_groups() const;
   /// The whole envelope as JSON text, compile config included.
   const std::string& config() const;

@@ -152,7 +152,8 @@ TEST_CASE("the compile config is kept and can be replaced", "[model]") {
   const json now = json::parse(model.config());
   CHECK(now["compile_config"] == compile);
   CHECK(now["config"] == original["config"]);
-  CHECK(Model::from_config(model.config()).variables().size() == model.variables().size());
+  const Model again = Model::from_config(model.config());
+  CHECK(again.variables().size() == model.variables().size());
 
   json uncompiled = original;
   uncompiled["compile_config"] = json::object();
