@@ -53,10 +53,24 @@ std::string text_of_code(int code) {
   return text;
 }
 
+/// A weights file, or a model as Keras 2 saved it.
+bool is_hdf5(const std::string& path) {
+  constexpr std::string_view k_signature = "\x89HDF\r\n\x1a\n";
+  std::ifstream file(path, std::ios::binary);
+  std::string start(k_signature.size(), ' ');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return start == k_signature;
+}
+
 Zip open_zip(const std::string& path) {
   int code = 0;
   Zip zip(zip_open(path.c_str(), ZIP_RDONLY, &code));
   if (zip) return zip;
+  if (is_hdf5(path))
+    throw CheckpointError(
+        path +
+        " is an HDF5 file, not a .keras archive: save the model with model.save(\"name.keras\"), "
+        "or give its config as JSON and this file as its weights");
   throw CheckpointError("can't read " + path + " (" + std::to_string(fs::file_size(path)) +
                         " bytes) as a .keras archive: " + text_of_code(code) +
                         ". It is damaged, or was cut off while it was saved or copied; use another copy");

@@ -8,6 +8,7 @@
 #include "optimizer/rule.hpp"
 #include "optimizer/wide_loop.hpp"
 #include "runtime/error.hpp"
+#include "runtime/model/known_words.hpp"
 
 namespace rankine {
 namespace {

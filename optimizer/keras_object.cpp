@@ -29,10 +29,4 @@ void refuse_value(ConfigReader& config, std::string_view key, const std::string&
                 ", which must be " + wanted);
 }
 
-std::string listed(std::span<const std::string> words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 }  // namespace rankine

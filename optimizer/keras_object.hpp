@@ -22,7 +22,4 @@ KerasObject open_envelope(const nlohmann::json& envelope, const std::string& wha
 /// Throws ConfigError: "Adam has beta_1 = 2, which must be below 1".
 [[noreturn]] void refuse_value(ConfigReader& config, std::string_view key, const std::string& wanted);
 
-/// "a, b, c"
-std::string listed(std::span<const std::string> words);
-
 }  // namespace rankine

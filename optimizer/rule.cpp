@@ -4,6 +4,7 @@
 
 #include "optimizer/keras_object.hpp"
 #include "runtime/error.hpp"
+#include "runtime/model/known_words.hpp"
 
 namespace rankine {
 namespace {
@@ -55,9 +56,7 @@ const RuleKind& find_rule(const std::string& class_name, bool any_case) {
     }
     known.push_back(spelled(name));
   }
-  const std::string near = nearest_word(wanted, known);
-  throw ConfigError("Keras has no optimizer `" + class_name + "`" +
-                    (near.empty() ? "." : "; did you mean " + near + "?") +
+  throw ConfigError("Keras has no optimizer `" + class_name + "`" + did_you_mean(wanted, known) +
                     " Supported: " + listed(supported));
 }
 

@@ -8,6 +8,7 @@
 
 #include "optimizer/keras_object.hpp"
 #include "runtime/error.hpp"
+#include "runtime/model/known_words.hpp"
 
 namespace rankine {
 namespace {
@@ -177,9 +178,8 @@ Schedule make_schedule(const nlohmann::json& envelope) {
     config.finish();
     return schedule;
   }
-  const std::string near = nearest_word(opened.class_name, names);
   throw ConfigError("learning_rate: Keras has no schedule `" + opened.class_name + "` that is supported" +
-                    (near.empty() ? "" : "; did you mean " + near + "?") + " Supported: " + listed(names));
+                    did_you_mean(opened.class_name, names) + " Supported: " + listed(names));
 }
 
 }  // namespace rankine

@@ -6,6 +6,7 @@
 
 #include "runtime/error.hpp"
 #include "runtime/model/config_reader.hpp"
+#include "runtime/model/known_words.hpp"
 #include "runtime/model/layers/rows.hpp"
 
 namespace rankine {
@@ -74,12 +75,8 @@ Activation activation_from_name(const std::string& name, const std::string& owne
     return found->rows == Activation::Rows::none ? Activation(found->function) : Activation(found->rows);
   }
   const std::vector<std::string> names = activation_names();
-  std::string text = owner + " has the activation '" + name + "', which isn't supported";
-  const std::string near = nearest_word(name, names);
-  if (!near.empty()) text += "; did you mean '" + near + "'?";
-  text += " Supported:";
-  for (const std::string& known : names) text += " " + known;
-  throw ConfigError(text);
+  throw ConfigError(owner + " has the activation '" + name + "', which isn't supported" +
+                    did_you_mean(name, names) + " Supported: " + listed(names));
 }
 
 void refuse_negative(const ConfigReader& reader, double value, const char* key) {

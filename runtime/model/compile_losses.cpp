@@ -3,6 +3,7 @@
 
 #include "runtime/error.hpp"
 #include "runtime/model/config_reader.hpp"
+#include "runtime/model/known_words.hpp"
 #include "runtime/model/loss_config.hpp"
 #include "runtime/model/model.hpp"
 
@@ -33,22 +34,14 @@ void flatten(const json& value, const std::string& key, std::vector<Leaf>& leave
   }
 }
 
-std::string list_of(std::span<const std::string> names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "'" : ", '") + name + "'";
-  return text;
-}
-
 std::size_t output_index(const std::string& key, const char* what, std::span<const std::string> names) {
   // A dict with a model of one output can only mean that output, whatever it is called.
   if (names.size() == 1) return 0;
   const auto found = std::find(names.begin(), names.end(), key);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  std::string text = std::string("compile config: ") + what + " names the output '" + key +
-                     "', which the model doesn't have";
-  const std::string near = nearest_word(key, {names.begin(), names.end()});
-  if (!near.empty()) text += "; did you mean '" + near + "'?";
-  throw ConfigError(text + " Its outputs are " + list_of(names));
+  throw ConfigError(std::string("compile config: ") + what + " names the output '" + key +
+                    "', which the model doesn't have" + did_you_mean(key, {names.begin(), names.end()}) +
+                    " Its outputs are " + listed(names));
 }
 
 /// One value an output, from one value for all, a (nested) list, or a (nested) dict by output name.
@@ -59,7 +52,7 @@ std::vector<const json*> by_output(const json& value, const char* what, std::spa
   if (leaves.size() != names.size())
     throw ConfigError(std::string("compile config: ") + what + " has " + std::to_string(leaves.size()) +
                       " entries but the model has " + std::to_string(names.size()) + " outputs (" +
-                      list_of(names) + "); each needs exactly one");
+                      listed(names) + "); each needs exactly one");
   std::vector<const json*> result(names.size());
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const std::size_t output = leaves[i].key.empty() ? i : output_index(leaves[i].key, what, names);
@@ -88,7 +81,7 @@ std::vector<std::vector<const json*>> metrics_by_output(const json& metrics,
   } else if (metrics.is_array()) {
     if (!metrics.empty() && metrics.size() != names.size())
       throw ConfigError("compile config: metrics is a list of " + std::to_string(metrics.size()) +
-                        " entries; with several outputs it needs one an output (" + list_of(names) +
+                        " entries; with several outputs it needs one an output (" + listed(names) +
                         ") or a dict by output name");
     for (std::size_t i = 0; i < metrics.size(); ++i) add(i, metrics[i]);
   } else if (metrics.is_object() && !metrics.contains("class_name")) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/error.hpp"
+#include "runtime/model/known_words.hpp"
 #include "runtime/model/layer.hpp"
 
 namespace rankine {
@@ -56,21 +57,6 @@ struct Reading<std::vector<std::int64_t>> {
   }
 };
 
-int edit_distance(std::string_view a, std::string_view b) {
-  std::vector<int> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    int diagonal = row[0];
-    row[0] = static_cast<int>(i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const int replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 bool ends_with_word(const std::string& key, const std::string& word) {
   return key == word || (key.size() > word.size() && key.ends_with("_" + word));
 }
@@ -85,22 +71,6 @@ bool is_unsupported_feature(const std::string& key) {
 
 std::string layer_label(const LayerCommon& common) {
   return "layer '" + common.name + "' (" + common.class_name + ")";
-}
-
-std::string nearest_word(std::string_view word, const std::vector<std::string>& words) {
-  constexpr std::size_t k_longest = 64;
-  if (word.size() > k_longest) return "";
-  std::string best;
-  int best_distance = std::max(2, static_cast<int>(word.size()) / 3) + 1;
-  for (const std::string& candidate : words) {
-    if (candidate.size() > k_longest) continue;
-    const int distance = edit_distance(word, candidate);
-    if (distance < best_distance) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  return best;
 }
 
 ConfigReader::ConfigReader(const json& config, std::string owner)
@@ -151,12 +121,8 @@ void ConfigReader::finish() const {
     if (value.is_null() || std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
     if (is_unsupported_feature(key))
       refuse("has " + key + " = " + describe(value) + ", which isn't supported: it must be null or absent");
-    const std::string near = nearest_word(key, asked_);
-    std::string text = "has a key '" + key.substr(0, 64) + "' that isn't known";
-    if (!near.empty()) text += "; did you mean '" + near + "'?";
-    std::string known;
-    for (const std::string& word : asked_) known += (known.empty() ? "" : ", ") + word;
-    refuse(text + " Known keys: " + known);
+    refuse("has a key '" + key.substr(0, 64) + "' that isn't known" + did_you_mean(key, asked_) +
+           " Known keys: " + listed(asked_));
   }
 }
 

@@ -72,7 +72,4 @@ class ConfigReader {
   std::vector<std::string> asked_;
 };
 
-/// The word of `words` nearest to `word` by edit distance, or "" when none is near.
-std::string nearest_word(std::string_view word, const std::vector<std::string>& words);
-
 }  // namespace rankine

@@ -6,6 +6,7 @@
 
 #include "runtime/error.hpp"
 #include "runtime/model/config_reader.hpp"
+#include "runtime/model/known_words.hpp"
 #include "runtime/model/loss_config.hpp"
 
 namespace rankine {
@@ -48,19 +49,14 @@ std::string_view people_name(LossKind kind) {
 }
 
 LossKind kind_from_name(const std::string& name, const std::string& owner) {
-  std::vector<std::string> names;
+  std::vector<std::string> names, supported;
   for (const LossName& known : k_loss_names) {
     if (known.name == name) return known.kind;
     names.emplace_back(known.name);
+    if (known.name == people_name(known.kind)) supported.emplace_back(known.name);
   }
-  std::string text = owner + " is '" + name + "', which isn't supported";
-  const std::string near = nearest_word(name, names);
-  if (!near.empty()) text += "; did you mean '" + near + "'?";
-  text += " Supported:";
-  for (const LossKind kind : {LossKind::mean_squared_error, LossKind::binary_crossentropy,
-                              LossKind::categorical_crossentropy, LossKind::sparse_categorical_crossentropy})
-    text += " " + std::string(people_name(kind));
-  throw ConfigError(text);
+  throw ConfigError(owner + " is '" + name + "', which isn't supported" + did_you_mean(name, names) +
+                    " Supported: " + listed(supported));
 }
 
 struct LossOptions {

@@ -4,6 +4,7 @@
 
 #include "runtime/error.hpp"
 #include "runtime/model/config_reader.hpp"
+#include "runtime/model/known_words.hpp"
 #include "runtime/model/loss_config.hpp"
 
 namespace rankine {
@@ -60,10 +61,7 @@ Accuracy resolve_accuracy(const ValueSpec& prediction, const ValueSpec& target) 
 [[noreturn]] void refuse_metric(const std::string& owner, const std::string& name) {
   std::vector<std::string> names{"accuracy", "acc"};
   for (const AccuracyName& known : k_accuracy_names) names.emplace_back(known.name);
-  std::string text = owner + " is '" + name + "', which isn't supported";
-  const std::string near = nearest_word(name, names);
-  if (!near.empty()) text += "; did you mean '" + near + "'?";
-  throw ConfigError(text +
+  throw ConfigError(owner + " is '" + name + "', which isn't supported" + did_you_mean(name, names) +
                     " Supported: accuracy, sparse_categorical_accuracy, categorical_accuracy, "
                     "binary_accuracy");
 }

@@ -140,7 +140,7 @@ class ModelReader {
   void read_layer(LayerEntry& entry, const json& config, const std::string& full) {
     const LayerKind* kind = find_layer_kind(entry.class_name);
     if (kind == nullptr) {
-      problems_.push_back(full + " (" + entry.class_name.substr(0, 64) + "): not supported");
+      not_a_layer(full + " (" + entry.class_name.substr(0, 64) + "): not supported");
       return;
     }
     try {
@@ -154,14 +154,19 @@ class ModelReader {
     const std::string module = text_of(envelope, "module");
     const std::string class_name = text_of(envelope, "class_name").substr(0, 64);
     if (module.starts_with("keras.src.ops") || module.starts_with("keras.ops")) {
-      problems_.push_back(full + " (" + class_name + " of " + module.substr(0, 64) +
-                          "): an operation, not a layer; use a layer such as keras.layers." + class_name +
-                          " if there is one");
+      not_a_layer(full + " (" + class_name + " of " + module.substr(0, 64) +
+                  "): an operation, not a layer; use a layer such as keras.layers." + class_name +
+                  " if there is one");
     } else {
       const std::string registered = text_of(envelope, "registered_name").substr(0, 64);
-      problems_.push_back(full + " (" + (registered.empty() ? class_name : registered) + " of " +
-                          (module.empty() ? "no module" : module.substr(0, 64)) + "): not a layer of Keras");
+      not_a_layer(full + " (" + (registered.empty() ? class_name : registered) + " of " +
+                  (module.empty() ? "no module" : module.substr(0, 64)) + "): not a layer of Keras");
     }
+  }
+
+  void not_a_layer(std::string problem) {
+    problems_.push_back(std::move(problem));
+    layers_wanted_ = true;
   }
 
   static ValueSpec read_input(const json& config, const std::string& name) {
@@ -305,12 +310,14 @@ class ModelReader {
     std::string text = "the model '" + model.name + "' can't be used:";
     for (std::size_t i = 0; i < std::min(problems_.size(), k_most); ++i) text += "\n  " + problems_[i];
     if (problems_.size() > k_most) text += "\n  and " + std::to_string(problems_.size() - k_most) + " more";
+    if (!layers_wanted_) throw ConfigError(text);
     text += "\nSupported layers are InputLayer";
     for (const LayerKind& kind : layer_kinds()) text += ", " + std::string(kind.class_name);
     throw ConfigError(text + ", and nested Functional and Sequential models.");
   }
 
   std::vector<std::string> problems_;
+  bool layers_wanted_ = false;  ///< whether a problem is a layer that isn't there
 };
 
 }  // namespace

@@ -107,6 +107,8 @@ TEST_CASE("Archives without what is needed say so", "[checkpoint]") {
   write_bytes(folder / "m.keras", std::as_bytes(std::span("this is no zip")));
   CHECK_THROWS_WITH(KerasArchive::open(folder / "m.keras"),
                     Contains("15 bytes") && Contains("as a .keras archive"));
+  CHECK_THROWS_WITH(KerasArchive::open(golden("mlp_sgd", "data.h5")),
+                    Contains("is an HDF5 file") && !Contains("damaged"));
 }
 
 TEST_CASE("An archive cut anywhere is refused", "[checkpoint]") {

@@ -52,7 +52,7 @@ TEST_CASE("options that aren't supported are refused by layer and option", "[lay
   const auto [class_name, config, inputs,
               words] = GENERATE(table<std::string, json, std::vector<ValueSpec>, std::vector<std::string>>({
       {"Dense", {{"units", 4}, {"activation", "sparsemax"}}, {k_row}, {"sparsemax", "softmax"}},
-      {"Dense", {{"units", 4}, {"activation", "gelo"}}, {k_row}, {"did you mean 'gelu'"}},
+      {"Dense", {{"units", 4}, {"activation", "gelo"}}, {k_row}, {"did you mean gelu"}},
       {"Dense", {{"units", 0}}, {k_row}, {"units", "at least 1"}},
       {"Dense",
        {{"units", 4}, {"kernel_regularizer", {{"class_name", "L2"}}}},

@@ -152,13 +152,13 @@ TEST_CASE("metrics are resolved as Keras does", "[losses]") {
 }
 
 TEST_CASE("losses and metrics that aren't supported are refused by name", "[losses]") {
-  CHECK_THAT(refusal({{"loss", "mean_square_error"}}), Contains("did you mean 'mean_squared_error'"));
+  CHECK_THAT(refusal({{"loss", "mean_square_error"}}), Contains("did you mean mean_squared_error"));
   CHECK_THAT(refusal({{"loss", "huber"}}), Contains("'first'") && Contains("huber") && Contains("Supported"));
   CHECK_THAT(refusal({{"loss", "crossentropy"}}), Contains("name it in full"));
   CHECK_THAT(refusal({{"loss", nullptr}}), Contains("no loss"));
   CHECK_THAT(refusal({{"loss", {"mse", nullptr}}}), Contains("'second'") && Contains("null"));
   CHECK_THAT(refusal({{"loss", {"mse"}}}), Contains("1 entries") && Contains("2 outputs"));
-  CHECK_THAT(refusal({{"loss", {{"first", "mse"}, {"secnd", "mse"}}}}), Contains("did you mean 'second'"));
+  CHECK_THAT(refusal({{"loss", {{"first", "mse"}, {"secnd", "mse"}}}}), Contains("did you mean second"));
   CHECK_THAT(refusal({{"loss", envelope("SparseCategoricalCrossentropy", {{"ignore_class", 1}})}}),
              Contains("ignore_class"));
   CHECK_THAT(refusal({{"loss", envelope("CategoricalCrossentropy", {{"axis", 1}})}}), Contains("axis"));

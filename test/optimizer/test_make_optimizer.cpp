@@ -66,7 +66,7 @@ TEST_CASE("an optimizer that isn't supported is refused by name", "[optimizer][m
 }
 
 TEST_CASE("a config that says something else is refused", "[optimizer][make]") {
-  refuses(envelope("Adam", R"("bet_1": 0.9)"), "did you mean 'beta_1'?");
+  refuses(envelope("Adam", R"("bet_1": 0.9)"), "did you mean beta_1?");
   refuses(envelope("SGD", R"("beta_1": 0.9)"), "SGD has a key 'beta_1' that isn't known");
   refuses(envelope("Adam", R"("learning_rate": 1)"), "Keras takes no integers");
   refuses(envelope("Adam", R"("learning_rate": "fast")"), "learning_rate = \"fast\"");

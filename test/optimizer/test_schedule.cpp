@@ -92,7 +92,7 @@ TEST_CASE("a schedule that is none is refused", "[optimizer][schedule]") {
   refuses("CosineDecay", R"("decay_steps": 5)", "initial_learning_rate");
   refuses("CosineDecay", rate, "lacks the key 'decay_steps'");
   refuses("CosineDecay", rate + R"(, "decay_steps": "many")", "must be a number");
-  refuses("CosineDecay", rate + R"(, "decay_step": 5, "decay_steps": 5)", "did you mean 'decay_steps'");
+  refuses("CosineDecay", rate + R"(, "decay_step": 5, "decay_steps": 5)", "did you mean decay_steps");
   refuses("PiecewiseConstantDecay", R"("boundaries": [1, 2], "values": [1.0, 0.5])", "one more than the 2");
   refuses("PiecewiseConstantDecay", R"("boundaries": [3, 2], "values": [1.0, 0.5, 0.1])", "rising");
   refuses("PiecewiseConstantDecay", R"("boundaries": [], "values": [1.0])", "at least one step");

@@ -7,6 +7,7 @@
 #include "optimizer/rule.hpp"
 #include "runtime/error.hpp"
 #include "runtime/model/config_reader.hpp"
+#include "runtime/model/known_words.hpp"
 
 namespace rankine {
 namespace {
@@ -33,8 +34,8 @@ json optimizer_envelope(const json& given) {
 }
 
 void set_optimizer_key(json& config, const std::string& key, const json& value) {
-  const std::string near = nearest_word(key, k_keys);
-  if (!near.empty()) throw UsageError("[compile] has no key '" + key + "'; did you mean " + near + "?");
+  if (!nearest_word(key, k_keys).empty())
+    throw UsageError("[compile] has no key '" + key + "'" + did_you_mean(key, k_keys));
   if (is_null(config, "optimizer")) {
     throw ConfigError("[compile] sets '" + key +
                       "' of an optimizer, but neither the model nor the job file names one");

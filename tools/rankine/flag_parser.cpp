@@ -5,6 +5,7 @@
 
 #include "runtime/error.hpp"
 #include "runtime/model/config_reader.hpp"
+#include "runtime/model/known_words.hpp"
 
 namespace rankine {
 namespace {
@@ -99,12 +100,6 @@ struct FlagParser {
 };
 
 }  // namespace
-
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
-                         const std::string& before) {
-  const std::string near = nearest_word(word, known);
-  return near.empty() ? "." : "; did you mean " + before + near + "?";
-}
 
 GivenSettings parse_flags(ModelCommand command, std::span<const std::string> arguments) {
   return FlagParser(command).parse(arguments);

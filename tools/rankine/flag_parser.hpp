@@ -24,8 +24,4 @@ GivenSettings parse_flags(ModelCommand command, std::span<const std::string> arg
 /// The text of `rankine COMMAND --help`.
 std::string settings_help(ModelCommand command);
 
-/// The end of a sentence about a word that isn't known: "; did you mean --batch?", or ".".
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
-                         const std::string& before);
-
 }  // namespace rankine

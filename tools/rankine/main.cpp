@@ -9,6 +9,7 @@
 #include "runtime/mesh/agree.hpp"
 #include "runtime/mesh/launch_info.hpp"
 #include "runtime/model/config_reader.hpp"
+#include "runtime/model/known_words.hpp"
 #include "tools/rankine/command.hpp"
 #include "tools/rankine/flag_parser.hpp"
 
@@ -64,15 +65,9 @@ const Command* find_command(std::string_view name) {
 
 [[noreturn]] void refuse_command(const std::string& name) {
   std::vector<std::string> names;
-  std::string listed;
-  for (const Command& row : k_commands) {
-    names.emplace_back(row.name);
-    listed += (listed.empty() ? "" : ", ") + names.back();
-  }
-  const std::string near = nearest_word(name, names);
-  throw UsageError("there is no command '" + name + "'" +
-                   (near.empty() ? "." : "; did you mean " + near + "?") + " Commands: " + listed +
-                   ". See rankine --help");
+  for (const Command& row : k_commands) names.emplace_back(row.name);
+  throw UsageError("there is no command '" + name + "'" + did_you_mean(name, names) +
+                   " Commands: " + listed(names) + ". See rankine --help");
 }
 
 /// What needs no ranks is answered before MPI is touched. True when there was such a thing.

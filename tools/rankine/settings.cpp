@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "runtime/error.hpp"
+#include "runtime/model/known_words.hpp"
 #include "tools/rankine/flag_parser.hpp"
 #include "tools/rankine/job_file.hpp"
 
