@@ -14,6 +14,9 @@
 
 namespace rankine {
 
+/// Which of two elements is taken.
+enum class Extremum : std::uint8_t { maximum, minimum };
+
 /// Which elements a Dropout drops: see RandomUse::dropout.
 struct DropoutMask {
   double rate = 0.0;
@@ -50,6 +53,10 @@ class Backend {
   virtual void add(Tensor a, Tensor b, Tensor out) = 0;
   virtual void multiply(Tensor a, Tensor b, Tensor out) = 0;
   virtual void scale(Tensor x, double factor, Tensor out) = 0;
+  /// The larger or smaller of two elements; not a number where one of them isn't.
+  virtual void extremum(Extremum kind, Tensor a, Tensor b, Tensor out) = 0;
+  /// da = dy where a was taken, dy / 2 where a equals b, else 0.
+  virtual void extremum_gradient(Extremum kind, Tensor a, Tensor b, Tensor dy, Tensor da) = 0;
   /// x[rows, columns] + bias[columns]
   virtual void add_bias(Tensor x, Tensor bias, Tensor out) = 0;
   virtual void activation(const ActivationFunction& f, Tensor x, Tensor y) = 0;

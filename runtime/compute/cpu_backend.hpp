@@ -31,6 +31,8 @@ class CpuBackend final : public Backend {
   void add(Tensor a, Tensor b, Tensor out) override;
   void multiply(Tensor a, Tensor b, Tensor out) override;
   void scale(Tensor x, double factor, Tensor out) override;
+  void extremum(Extremum kind, Tensor a, Tensor b, Tensor out) override;
+  void extremum_gradient(Extremum kind, Tensor a, Tensor b, Tensor dy, Tensor da) override;
   void add_bias(Tensor x, Tensor bias, Tensor out) override;
   void activation(const ActivationFunction& f, Tensor x, Tensor y) override;
   void activation_gradient(const ActivationFunction& f, Tensor x, Tensor dy, Tensor dx) override;

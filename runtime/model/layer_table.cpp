@@ -27,6 +27,8 @@ constexpr auto k_kinds = std::to_array<LayerKind>({
     {"LeakyReLU", k_keras, make_activation_layer},
     {"MultiHeadAttention", k_keras, make_multi_head_attention, "", true},
     {"Multiply", k_keras, make_merge},
+    {"Maximum", k_keras, make_extremum},
+    {"Minimum", k_keras, make_extremum},
     {"Permute", k_keras, make_permute},
     {"RMSNormalization", k_keras, make_rms_normalization},
     {"ReLU", k_keras, make_activation_layer},

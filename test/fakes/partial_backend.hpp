@@ -22,6 +22,8 @@ class PartialBackend : public Backend {
   void add(Tensor, Tensor, Tensor) override { refuse(); }
   void multiply(Tensor, Tensor, Tensor) override { refuse(); }
   void scale(Tensor, double, Tensor) override { refuse(); }
+  void extremum(Extremum, Tensor, Tensor, Tensor) override { refuse(); }
+  void extremum_gradient(Extremum, Tensor, Tensor, Tensor, Tensor) override { refuse(); }
   void add_bias(Tensor, Tensor, Tensor) override { refuse(); }
   void activation(const ActivationFunction&, Tensor, Tensor) override { refuse(); }
   void activation_gradient(const ActivationFunction&, Tensor, Tensor, Tensor) override { refuse(); }

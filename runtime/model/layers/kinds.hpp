@@ -15,6 +15,7 @@ std::unique_ptr<Layer> make_dense(LayerCommon common, const nlohmann::json& conf
 std::unique_ptr<Layer> make_dropout(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_einsum_dense(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_embedding(LayerCommon common, const nlohmann::json& config);
+std::unique_ptr<Layer> make_extremum(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_flatten(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_global_average_pooling1d(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_group_query_attention(LayerCommon common, const nlohmann::json& config);
