@@ -117,10 +117,10 @@ class Layer {
   LayerCommon common_;
 };
 
-/// One row of the table of layers.
+/// One row of the table of layers and operations.
 struct LayerKind {
   std::string_view class_name;  ///< in configs
-  std::string_view module;      ///< "keras.layers"
+  std::string_view module;      ///< "keras.layers", or the module of an operation (operation.hpp)
   std::unique_ptr<Layer> (*make)(LayerCommon common, const nlohmann::json& config);
   /// The Python class, which names the layer's group in weights files, where it isn't `class_name`.
   std::string_view python_class{};
@@ -128,9 +128,13 @@ struct LayerKind {
   /// list.
   bool is_attention = false;
 };
-/// Every kind of layer that Rankine computes. Help texts, checks and the refusal of others follow from it.
+/// Every kind of layer that Rankine computes, then every operation. Help texts, checks and the refusal of
+/// others follow from them.
 std::span<const LayerKind> layer_kinds();
-/// The kind of a class in configs, or nullptr.
+std::span<const LayerKind> operation_kinds();
+/// The kind of a layer's class in configs, or nullptr.
 const LayerKind* find_layer_kind(std::string_view class_name);
 
 }  // namespace rankine
+/// The kind of an operation, or nullptr.
+const LayerKind* find_operation_kind(std::string_view module, std::string_view class_name);

@@ -171,6 +171,79 @@ def case(name, make, input_shapes, ids=None, kwargs=None, same=False, scale=1.0,
     return result
 
 
+def operation_case(name, function, input_shapes):
+    """`function` of tensors is one operation of keras.ops: the case has its envelope, as Keras writes it."""
+    if name in KNOWN:
+        return KNOWN[name]
+    rng = rng_of(name)
+    inputs = [rng.standard_normal((SAMPLES, *s)).astype("float32") for s in input_shapes]
+    symbols = [keras.Input(s, name=f"x{i}", dtype="float32") for i, s in enumerate(input_shapes)]
+    config = json.loads(keras.Model(symbols, function(*symbols)).to_json())["config"]
+    envelope = next(layer for layer in config["layers"] if layer["class_name"] != "InputLayer")
+    keras.config.set_floatx("float64")
+    out, pull = jax.vjp(function, *[jax.numpy.asarray(x, "float64") for x in inputs])
+    cotangent = rng.standard_normal(out.shape).astype("float32")
+    dx = pull(cotangent.astype("float64"))
+    keras.config.set_floatx("float32")
+    out32, pull32 = jax.vjp(function, *[jax.numpy.asarray(x) for x in inputs])
+    dx32 = pull32(jax.numpy.asarray(cotangent))
+    assert out.dtype == np.float64 and out32.dtype == np.float32, name
+    return {
+        "name": name,
+        "module": envelope["module"],
+        "class_name": envelope["class_name"],
+        "config": envelope["config"],
+        "inbound_nodes": envelope["inbound_nodes"],
+        "use_causal_mask": False,
+        "same_input": False,
+        "inputs": [tensor(x) for x in inputs],
+        "weights": [],
+        "output": tensor(out),
+        "output_tolerance": tolerance(out, out32),
+        "output_gradient": tensor(cotangent),
+        "input_gradients": [tensor(g) for g in dx],
+        "input_gradient_tolerances": [tolerance(g, h) for g, h in zip(dx, dx32)],
+        "weight_gradients": [],
+        "weight_gradient_tolerances": [],
+    }
+
+
+def operation_cases():
+    c = []
+    x, y = (3, 4), (3, 4)
+
+    def add(name, function, *shapes):
+        c.append(operation_case("operation " + name, function, shapes or (x,)))
+
+    add("x + y", lambda a, b: a + b, x, y)
+    add("x - y", lambda a, b: a - b, x, y)
+    add("x * y repeated", lambda a, b: a * b, x, (1, 4))
+    add("maximum", keras.ops.maximum, x, y)
+    add("minimum", keras.ops.minimum, x, y)
+    add("x + 1.5", lambda a: a + 1.5)
+    add("0.5 * x", lambda a: 0.5 * a)
+    add("x / 3", lambda a: a / 3)
+    add("divide", lambda a: keras.ops.divide(a, 8.0))
+    add("1 - x", lambda a: 1 - a)
+    add("x - 2", lambda a: a - 2, (5,))
+    add("-x", lambda a: -a)
+    add("array without dimensions", lambda a: a * np.float32(0.25))
+    add("reshape", lambda a: keras.ops.reshape(a, (-1, 2, 6)))
+    add("transpose", lambda a: keras.ops.transpose(a, (0, 3, 1, -2)), (2, 3, 4))
+    add("matmul", keras.ops.matmul, x, (4, 5))
+    add("matmul of heads", lambda a, b: a @ b, (2, 3, 70), (2, 70, 5))
+    add("softmax", lambda a: keras.ops.softmax(a))
+    add("softmax axis 1", lambda a: keras.ops.softmax(a, axis=1))
+    add("x[:, 1]", lambda a: a[:, 1])
+    add("x[:, -1]", lambda a: a[:, -1], (5,))
+    add("x[:, 1:3]", lambda a: a[:, 1:3])
+    add("x[..., 0]", lambda a: a[..., 0])
+    add("x[:, :, None]", lambda a: a[:, :, None])
+    add("x[:, 0:2, 1, -3:-1]", lambda a: a[:, 0:2, 1, -3:-1], (3, 2, 4))
+    add("x[:, 1, ..., 1:]", lambda a: a[:, 1, ..., 1:], (3, 2, 4))
+    return c
+
+
 def activation_inputs(name):
     rng = rng_of("points " + name)
     points = np.concatenate([rng.standard_normal(11) * 1.5, rng.uniform(-8, 8, 11), [-30.0, 30.0]])
@@ -357,5 +430,5 @@ def write(name, cases):
 
 
 if __name__ == "__main__":
-    write("layers.json", layer_cases())
+    write("layers.json", layer_cases() + operation_cases())
     write("losses.json", loss_cases())

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "runtime/model/operation.hpp"
+
 using namespace rankine;
 
 Tensor Array::tensor() {
@@ -86,6 +88,13 @@ std::unique_ptr<Layer> make_layer(const std::string& class_name, const nlohmann:
       return kind.make({class_name, config.value("name", "tested"), dtype, true}, config);
   }
   throw std::logic_error("no layer of class " + class_name);
+}
+
+std::unique_ptr<Layer> make_operation(const nlohmann::json& envelope, DType dtype) {
+  const std::string class_name = envelope["class_name"];
+  const LayerKind* kind = find_operation_kind(envelope["module"].get<std::string>(), class_name);
+  if (kind == nullptr) throw std::logic_error("no operation of class " + class_name);
+  return kind->make({class_name, "tested", dtype, true}, operation_config(envelope, "the operation"));
 }
 
 LayerRun::LayerRun(const std::string& class_name, const nlohmann::json& config, DType dtype)

@@ -42,6 +42,8 @@ LayerRun dropout(const json& config, std::int64_t samples, std::int64_t width) {
 TEST_CASE("every kind of layer has one row of the table", "[layers]") {
   std::set<std::string_view> names;
   for (const LayerKind& kind : layer_kinds()) CHECK(names.insert(kind.class_name).second);
+  for (const LayerKind& kind : operation_kinds())
+    CHECK(find_operation_kind(kind.module, kind.class_name) == &kind);
   for (const char* name : {"Dense", "EinsumDense", "Embedding", "LayerNormalization", "RMSNormalization",
                            "Dropout", "Activation", "Softmax", "Add", "Multiply", "Concatenate", "Reshape",
                            "Flatten", "GlobalAveragePooling1D", "MultiHeadAttention", "GroupQueryAttention"})

@@ -25,7 +25,8 @@ Backend& backend() {
 }
 
 LayerRun run_of(const json& golden, DType dtype) {
-  LayerRun run(golden["class_name"], golden["config"], dtype);
+  LayerRun run = golden.contains("module") ? LayerRun(make_operation(golden, dtype), dtype)
+                                           : LayerRun(golden["class_name"], golden["config"], dtype);
   std::vector<Array> inputs, weights;
   for (const json& input : golden["inputs"]) inputs.push_back(Array::from_json(input, dtype));
   for (const json& weight : golden["weights"]) weights.push_back(Array::from_json(weight, dtype));

@@ -29,4 +29,12 @@ std::unique_ptr<Layer> make_reshape(LayerCommon common, const nlohmann::json& co
 std::unique_ptr<Layer> make_rms_normalization(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_softmax(LayerCommon common, const nlohmann::json& config);
 
+// Operations, from operation_config.
+std::unique_ptr<Layer> make_arithmetic(LayerCommon common, const nlohmann::json& config);
+std::unique_ptr<Layer> make_get_item(LayerCommon common, const nlohmann::json& config);
+std::unique_ptr<Layer> make_matmul(LayerCommon common, const nlohmann::json& config);
+std::unique_ptr<Layer> make_reshape_operation(LayerCommon common, const nlohmann::json& config);
+std::unique_ptr<Layer> make_softmax_operation(LayerCommon common, const nlohmann::json& config);
+std::unique_ptr<Layer> make_transpose_operation(LayerCommon common, const nlohmann::json& config);
+
 }  // namespace rankine
