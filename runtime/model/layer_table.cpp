@@ -21,6 +21,7 @@ constexpr auto k_kinds = std::to_array<LayerKind>({
     {"Embedding", k_keras, make_embedding},
     {"Flatten", k_keras, make_flatten},
     {"GlobalAveragePooling1D", k_keras, make_global_average_pooling1d},
+    {"GroupNormalization", k_keras, make_group_normalization},
     {"GroupQueryAttention", k_keras, make_group_query_attention, "GroupedQueryAttention", true},
     {"GroupedQueryAttention", k_keras, make_group_query_attention, "", true},
     {"Identity", k_keras, make_identity},

@@ -313,6 +313,10 @@ def layer_cases():
 
     c.append(case("Embedding", lambda d: L.Embedding(7, 5, dtype=d), [(6,)], ids=7))
     c.append(case("Embedding of one id", lambda d: L.Embedding(7, 5, dtype=d), [()], ids=7))
+    for options in ({"groups": 2}, {"groups": -1, "center": False}, {"groups": 1, "scale": False, "epsilon": 0.1}):
+        c.append(case(f"GroupNormalization {options}", lambda d, o=options: L.GroupNormalization(dtype=d, **o),
+                      [(3, 2, 6)]))
+    c.append(case("GroupNormalization of a row", lambda d: L.GroupNormalization(3, dtype=d), [(6,)]))
     for options in ({}, {"epsilon": 1e-5, "center": False}, {"scale": False}, {"center": False, "scale": False},
                     {"axis": [-2, -1]}, {"axis": [1, 2, 3]}, {"rms_scaling": True}):
         c.append(case(f"LayerNormalization {options}", lambda d, o=options: L.LayerNormalization(dtype=d, **o),

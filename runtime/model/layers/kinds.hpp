@@ -18,6 +18,7 @@ std::unique_ptr<Layer> make_embedding(LayerCommon common, const nlohmann::json& 
 std::unique_ptr<Layer> make_extremum(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_flatten(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_global_average_pooling1d(LayerCommon common, const nlohmann::json& config);
+std::unique_ptr<Layer> make_group_normalization(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_group_query_attention(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_identity(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_layer_normalization(LayerCommon common, const nlohmann::json& config);
