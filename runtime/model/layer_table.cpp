@@ -36,6 +36,7 @@ constexpr auto k_kinds = std::to_array<LayerKind>({
     {"ReLU", k_keras, make_activation_layer},
     {"RepeatVector", k_keras, make_repeat_vector},
     {"Reshape", k_keras, make_reshape},
+    {"ReversibleEmbedding", k_keras, make_reversible_embedding, "", false, true},
     {"Softmax", k_keras, make_softmax},
     {"Subtract", k_keras, make_merge},
 });

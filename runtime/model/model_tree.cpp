@@ -257,6 +257,8 @@ class ModelReader {
         for (const CallDescription& call : entry.calls) {
           if (call.arguments.use_causal_mask && (entry.kind == nullptr || !entry.kind->is_attention))
             throw ConfigError(owner + " is called with use_causal_mask, which only attention layers take");
+          if (call.arguments.reverse && (entry.kind == nullptr || !entry.kind->is_reversible))
+            throw ConfigError(owner + " is called with reverse, which only ReversibleEmbedding takes");
         }
       } catch (const ConfigError& error) {
         problems_.emplace_back(error.what());

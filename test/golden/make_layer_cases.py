@@ -154,6 +154,7 @@ def case(name, make, input_shapes, ids=None, kwargs=None, same=False, scale=1.0,
         "class_name": envelope["class_name"],
         "config": envelope["config"],
         "use_causal_mask": bool(kwargs.get("use_causal_mask", False)),
+        "reverse": bool(kwargs.get("reverse", False)),
         "same_input": same,
         "inputs": [tensor(x) for x in inputs],
         "weights": [dict(tensor(w), path=v.path) for w, v in zip(weights, layer.weights)],
@@ -313,6 +314,11 @@ def layer_cases():
 
     c.append(case("Embedding", lambda d: L.Embedding(7, 5, dtype=d), [(6,)], ids=7))
     c.append(case("Embedding of one id", lambda d: L.Embedding(7, 5, dtype=d), [()], ids=7))
+    for options in ({}, {"tie_weights": False}, {"logit_soft_cap": 0.5}):
+        for reverse in (False, True):
+            name = f"ReversibleEmbedding {options} {'back' if reverse else ''}"
+            c.append(case(name, lambda d, o=options: L.ReversibleEmbedding(7, 5, dtype=d, **o),
+                          [(6, 5) if reverse else (6,)], ids=None if reverse else 7, kwargs={"reverse": reverse}))
     for options in ({"groups": 2}, {"groups": -1, "center": False}, {"groups": 1, "scale": False, "epsilon": 0.1}):
         c.append(case(f"GroupNormalization {options}", lambda d, o=options: L.GroupNormalization(dtype=d, **o),
                       [(3, 2, 6)]))

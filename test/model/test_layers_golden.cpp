@@ -33,6 +33,7 @@ LayerRun run_of(const json& golden, DType dtype) {
   run.set_inputs(std::move(inputs), golden["same_input"]);
   run.set_weights(std::move(weights));
   run.arguments.use_causal_mask = golden["use_causal_mask"];
+  run.arguments.reverse = golden.value("reverse", false);
   return run;
 }
 

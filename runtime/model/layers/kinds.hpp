@@ -27,6 +27,7 @@ std::unique_ptr<Layer> make_multi_head_attention(LayerCommon common, const nlohm
 std::unique_ptr<Layer> make_permute(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_repeat_vector(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_reshape(LayerCommon common, const nlohmann::json& config);
+std::unique_ptr<Layer> make_reversible_embedding(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_rms_normalization(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_softmax(LayerCommon common, const nlohmann::json& config);
 
