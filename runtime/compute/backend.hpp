@@ -7,6 +7,7 @@
 
 #include "runtime/arithmetic/activation_function.hpp"
 #include "runtime/arithmetic/attention_call.hpp"
+#include "runtime/arithmetic/dropout_mask.hpp"
 #include "runtime/arithmetic/gemm_call.hpp"
 #include "runtime/arithmetic/instruction_set.hpp"
 #include "runtime/arithmetic/leaf.hpp"
@@ -16,15 +17,6 @@ namespace rankine {
 
 /// Which of two elements is taken.
 enum class Extremum : std::uint8_t { maximum, minimum };
-
-/// Which elements a Dropout drops: see RandomUse::dropout.
-struct DropoutMask {
-  double rate = 0.0;
-  std::uint64_t seed = 0;
-  std::int64_t first_sample = 0;  ///< place of the tensor's first sample in the step's global batch
-  std::int64_t step = 0;
-  std::uint32_t call = 0;  ///< the call's number in the graph
-};
 
 /// Memory and kernels of one device. Every tensor of a call has the same floating dtype unless a parameter
 /// says int32, and is contiguous. Calls run in order; on a device with streams they are enqueued and
