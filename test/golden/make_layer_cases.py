@@ -155,6 +155,7 @@ def case(name, make, input_shapes, ids=None, kwargs=None, same=False, scale=1.0,
         "config": envelope["config"],
         "use_causal_mask": bool(kwargs.get("use_causal_mask", False)),
         "reverse": bool(kwargs.get("reverse", False)),
+        "training": bool(kwargs.get("training", True)),
         "same_input": same,
         "inputs": [tensor(x) for x in inputs],
         "weights": [dict(tensor(w), path=v.path) for w, v in zip(weights, layer.weights)],
@@ -354,6 +355,8 @@ def layer_cases():
     def mha(name, shapes, same=False, causal=False, **options):
         options = {"num_heads": 2, "key_dim": 3, **options}
         kwargs = {"use_causal_mask": True} if causal else {}
+        if options.get("dropout"):
+            kwargs["training"] = False  # what JAX would drop isn't what Rankine drops
         c.append(case("MultiHeadAttention " + name, lambda d: L.MultiHeadAttention(dtype=d, **options), shapes, same=same,
                       kwargs=kwargs))
 
@@ -374,6 +377,14 @@ def layer_cases():
     mha("cross causal", [x, (7, 4)], causal=True)
     mha("cross causal short", [(7, 6), (3, 4)], causal=True)
     mha("cross with key", [x, (7, 4), (7, 3)], value_dim=5, use_bias=False)
+    mha("wide heads", [x, (7, 4)], key_dim=5, value_dim=4, num_heads=3)
+    mha("self gate", [x, x], same=True, use_gate=True, value_dim=4)
+    mha("cross gate without bias", [x, (7, 4)], use_gate=True, use_bias=False, causal=True)
+    mha("self window", [x, x], same=True, sliding_window=2)
+    mha("self window causal", [x, x], same=True, sliding_window=2, causal=True)
+    mha("cross window beyond the keys", [(7, 6), (3, 4)], sliding_window=2)
+    mha("dropout, not training", [x, x], same=True, dropout=0.4)
+    gqa("gate window causal", [x, x], same=True, use_gate=True, sliding_window=3, causal=True)
     gqa("self", [x, x], same=True)
     gqa("self causal", [x, x], same=True, causal=True)
     gqa("one group", [x, x], same=True, causal=True, num_key_value_heads=1, use_bias=False)

@@ -34,6 +34,7 @@ LayerRun run_of(const json& golden, DType dtype) {
   run.set_weights(std::move(weights));
   run.arguments.use_causal_mask = golden["use_causal_mask"];
   run.arguments.reverse = golden.value("reverse", false);
+  run.training = golden.value("training", true);
   return run;
 }
 
