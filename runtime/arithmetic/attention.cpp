@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "runtime/arithmetic/attention_mask.hpp"
 #include "runtime/arithmetic/gemm.hpp"
 
 namespace rankine {
@@ -40,7 +41,7 @@ class Group {
  public:
   Group(const KernelTable<T>& table, const Attention& call, AttentionWorkspace::Area& area,
         std::int64_t sample, std::int64_t group)
-      : table_(table), c_(call), area_(area), sample_(sample), group_(group) {}
+      : table_(table), c_(call), area_(area), sample_(sample), group_(group), mask_(call, sample) {}
 
   void forward() {
     pack_features_k();
@@ -50,6 +51,7 @@ class Group {
         const ScoreBlock<T> block = scores(head, first);
         T* statistics = row_statistics(head, first);
         table_.attention.weights(block, statistics);
+        drop(head, first, constant(block.scores), block, block.scores);
         const Rows<T> out = output(c_.output, head, first);
         multiply({constant(block.scores), false}, block.rows, block.columns, v, c_.value_dim, out, false);
         table_.attention.divide(out, block.rows, c_.value_dim, statistics);
@@ -150,12 +152,35 @@ class Group {
     ScoreBlock<T> block;
     block.scores = scratch(area_.scores);
     block.rows = std::min(k_query_block, c_.query_length - first);
-    block.columns = c_.causal ? std::min(c_.key_length, first + block.rows) : c_.key_length;
+    block.causal = c_.causal && !mask_.hides_keys();
+    block.columns = block.causal ? std::min(c_.key_length, first + block.rows) : c_.key_length;
     block.first_visible = first + 1;
-    block.causal = c_.causal;
     block.scale = static_cast<T>(c_.scale);
     multiply(queries(head, first), block.rows, c_.head_dim, features_k_, block.columns, block.scores, false);
+    if (mask_.hides_keys()) mask_.hide(block, first);
     return block;
+  }
+
+  bool changes_weights() const { return c_.dropout.rate != 0.0 || (c_.blind_is_zero && mask_.hides_keys()); }
+
+  /// to = from with what dropout keeps, scaled, and 0 for a query that sees nothing, where that is asked for.
+  void drop(std::int64_t head, std::int64_t first, Rows<const T> from, const ScoreBlock<T>& block,
+            Rows<T> to) const {
+    if (!changes_weights()) return;
+    const T factor = static_cast<T>(1.0 / (1.0 - c_.dropout.rate));
+    const std::int64_t head_of_all = group_ * c_.heads_per_group + head;
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      const T* weights = from.data + r * from.row;
+      T* kept = to.data + r * to.row;
+      if (c_.blind_is_zero && !mask_.sees_something(first + r)) {
+        std::fill_n(kept, block.columns, T(0));
+      } else if (c_.dropout.rate != 0.0) {
+        table_.elementwise.dropout(attention_dropout(c_, sample_, head_of_all, first + r), factor, weights,
+                                   block.columns, kept);
+      } else if (kept != weights) {
+        std::copy_n(weights, block.columns, kept);
+      }
+    }
   }
 
   void head_backward(const AttentionGradient& gradient, std::int64_t head, KeyGradients key) {
@@ -169,10 +194,13 @@ class Group {
       const Rows<const T> dy = output(gradient.output_gradient, head, first);
       const Rows<T> ds = scratch(area_.gradients);
       multiply({dy, false}, block.rows, c_.value_dim, features_v_, block.columns, ds, false);
+      const Rows<T> kept = changes_weights() ? scratch(area_.dropped) : block.scores;
+      drop(head, first, constant(block.scores), block, kept);
+      drop(head, first, constant(ds), block, ds);
       const Packed<T> packed_dy = pack(area_.block, false, dy, block.rows, c_.value_dim);
-      multiply({constant(block.scores), true}, block.columns, block.rows, packed_dy, c_.value_dim, key.v,
-               true);
+      multiply({constant(kept), true}, block.columns, block.rows, packed_dy, c_.value_dim, key.v, true);
       table_.attention.score_gradients(block, ds);
+      if (mask_.hides_keys()) mask_.clear_gradients(block, ds, first);
       multiply({constant(ds), false}, block.rows, block.columns, keys_k_, c_.head_dim,
                {query(gradient.dq, head, first), c_.q_row}, false);
       const Packed<T> packed_q = pack(area_.block, false, queries(head, first).data, block.rows, c_.head_dim);
@@ -224,6 +252,7 @@ class Group {
   const Attention& c_;
   AttentionWorkspace::Area& area_;
   const std::int64_t sample_, group_;
+  const AttentionMask mask_;
   Packed<T> features_k_, features_v_, keys_k_;
 };
 

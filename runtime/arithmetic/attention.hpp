@@ -30,6 +30,11 @@
 ///   dq[f] = sum over j in [0, end) of ds[j] k[j][f]
 ///   dk[j], dv[j] of one head = from +0, block by block of queries, add the chain over the block's queries t
 ///   of ds[j] q[t], p[j] dy[t], where j < end. The heads of a group are then added by the tree over heads.
+///
+/// With a window or masks (attention_mask.hpp) every query has visible = end = all keys; the scores of keys
+/// that it doesn't see are -infinity, and those of a query that sees none are all 0 and have no gradient.
+/// With dropout the weights that meet v, the p[j] that meet dy[t], and dp[j] are multiplied by 1 / (1 - rate)
+/// or by 0; with blind_is_zero those of a query that sees nothing are 0.
 namespace rankine {
 
 inline constexpr std::int64_t k_query_block = 64;
@@ -41,7 +46,7 @@ class AttentionWorkspace {
  public:
   struct Area {
     AlignedBuffer a, features_k, features_v, keys_k, keys_v;  ///< packed, named by what is summed over
-    AlignedBuffer block, scores, gradients, slots, heads;
+    AlignedBuffer block, scores, dropped, gradients, slots, heads;
     ChunkPlans plans;
   };
   explicit AttentionWorkspace(int threads) : areas_(static_cast<std::size_t>(threads)) {}

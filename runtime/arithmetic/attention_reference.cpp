@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/arithmetic/attention.hpp"
+#include "runtime/arithmetic/attention_mask.hpp"
 #include "runtime/arithmetic/elementary.hpp"
 #include "runtime/arithmetic/reference.hpp"
 
@@ -36,10 +37,12 @@ struct Query {
   const Attention& c;
   std::int64_t sample, group, head, t;
 
-  std::int64_t visible() const { return c.causal ? std::min(c.key_length, t + 1) : c.key_length; }
+  AttentionMask mask() const { return {c, sample}; }
+  bool prefix() const { return c.causal && !mask().hides_keys(); }
+  std::int64_t visible() const { return prefix() ? std::min(c.key_length, t + 1) : c.key_length; }
   std::int64_t end() const {
     const std::int64_t block_end = std::min(c.query_length, (t / k_query_block + 1) * k_query_block);
-    return c.causal ? std::min(c.key_length, block_end) : c.key_length;
+    return prefix() ? std::min(c.key_length, block_end) : c.key_length;
   }
   std::int64_t heads() const { return c.groups * c.heads_per_group; }
   std::int64_t q_at(std::int64_t f) const {
@@ -59,6 +62,10 @@ struct Query {
     return static_cast<T*>(c.statistics) + 2 * row;
   }
   T score(std::int64_t j) const {
+    if (mask().hides_keys()) {
+      if (!mask().sees_something(t)) return T(0);
+      if (!mask().sees(t, j)) return -std::numeric_limits<T>::infinity();
+    }
     const T* q = static_cast<const T*>(c.q);
     const T* k = static_cast<const T*>(c.k);
     const T product = leaf_sum<T>(Leaves::of(c.head_dim, k_key_leaf), [&](std::int64_t f, T acc) {
@@ -67,6 +74,16 @@ struct Query {
     return product * static_cast<T>(c.scale);
   }
   T weight(std::int64_t j) const { return j < visible() ? scalar_exp(score(j) - statistics()[0]) : T(0); }
+  /// x with what dropout keeps, from the definition of the random words.
+  T dropped(T x, std::int64_t j) const {
+    if (c.blind_is_zero && mask().hides_keys() && !mask().sees_something(t)) return T(0);
+    if (c.dropout.rate == 0.0) return x;
+    const DropoutRun run = attention_dropout(c, sample, group * c.heads_per_group + head, t);
+    const auto words =
+        philox(run.key, {static_cast<std::uint32_t>(run.first_block + j / 4), run.sample, run.step, run.use});
+    const bool keeps = uniform_float(words[static_cast<std::size_t>(j % 4)]) >= c.dropout.rate;
+    return keeps ? x * static_cast<T>(1.0 / (1.0 - c.dropout.rate)) : T(0);
+  }
   std::vector<T> probabilities() const {
     const T share = T(1) / statistics()[1];
     std::vector<T> p(static_cast<std::size_t>(end()));
@@ -80,6 +97,7 @@ struct Query {
       ds[static_cast<std::size_t>(j)] =
           leaf_sum<T>(Leaves::of(c.value_dim, k_key_leaf),
                       [&](std::int64_t f, T acc) { return std::fma(dy[output_at(f)], v[v_at(j, f)], acc); });
+      ds[static_cast<std::size_t>(j)] = dropped(ds[static_cast<std::size_t>(j)], j);
     }
     const T mean = lane_sum<T>(visible(), [&](std::int64_t j, T lane) {
       return std::fma(p[static_cast<std::size_t>(j)], ds[static_cast<std::size_t>(j)], lane);
@@ -88,6 +106,7 @@ struct Query {
       const auto i = static_cast<std::size_t>(j);
       ds[i] = (p[i] * (ds[i] - mean)) * static_cast<T>(c.scale);
     }
+    if (mask().hides_keys() && !mask().sees_something(t)) ds.assign(ds.size(), T(0));
     return ds;
   }
 };
@@ -142,6 +161,8 @@ void attention(const Attention& c) {
       statistics[1] = lane_sum<T>(query.visible(), [&](std::int64_t j, T lane) {
         return lane + weights[static_cast<std::size_t>(j)];
       });
+      for (std::int64_t j = 0; j < query.end(); ++j)
+        weights[static_cast<std::size_t>(j)] = query.dropped(weights[static_cast<std::size_t>(j)], j);
       for (std::int64_t f = 0; f < c.value_dim; ++f) {
         const T* v = static_cast<const T*>(c.v);
         const T sum = leaf_sum<T>(Leaves::of(query.end(), k_key_leaf), [&](std::int64_t j, T acc) {
@@ -180,7 +201,8 @@ void attention_gradient(const Attention& c, const AttentionGradient& gradient) {
           sums[static_cast<std::size_t>(j * c.head_dim + f)].add(ds[i], q[query.q_at(f)]);
         }
         for (std::int64_t f = 0; f < c.value_dim; ++f) {
-          sums[key_size + static_cast<std::size_t>(j * c.value_dim + f)].add(p[i], dy[query.output_at(f)]);
+          sums[key_size + static_cast<std::size_t>(j * c.value_dim + f)].add(query.dropped(p[i], j),
+                                                                             dy[query.output_at(f)]);
         }
       }
       if (t % k_query_block == k_query_block - 1 || t + 1 == c.query_length) {

@@ -35,6 +35,36 @@ void divide(const T* x, T divisor, std::int64_t n, T* out) {
 }
 
 template <class T>
+void maximum(const T* a, const T* b, std::int64_t n, T* out) {
+  each_vector<T>(n, [&](std::int64_t i, auto part) RANKINE_INLINE_LAMBDA {
+    const auto x = part.load(a + i), y = part.load(b + i);
+    part.store(out + i, select(x > y, x, select(x <= y, y, x + y)));
+  });
+}
+
+template <class T>
+void minimum(const T* a, const T* b, std::int64_t n, T* out) {
+  each_vector<T>(n, [&](std::int64_t i, auto part) RANKINE_INLINE_LAMBDA {
+    const auto x = part.load(a + i), y = part.load(b + i);
+    part.store(out + i, select(x < y, x, select(x >= y, y, x + y)));
+  });
+}
+
+template <class T>
+void maximum_gradient(const T* a, const T* b, const T* dy, std::int64_t n, T* da) {
+  const auto half = Vec<T>::set1(T(0.5)), zero = Vec<T>::zero();
+  each_vector<T>(n, [&](std::int64_t i, auto part) RANKINE_INLINE_LAMBDA {
+    const auto x = part.load(a + i), y = part.load(b + i), d = part.load(dy + i);
+    part.store(da + i, select(x > y, d, select(x == y, d * half, zero)));
+  });
+}
+
+template <class T>
+void minimum_gradient(const T* a, const T* b, const T* dy, std::int64_t n, T* da) {
+  maximum_gradient(b, a, dy, n, da);
+}
+
+template <class T>
 void add_bias(const T* x, const T* bias, std::int64_t rows, std::int64_t columns, T* out) {
   for (std::int64_t r = 0; r < rows; ++r) add(x + r * columns, bias, columns, out + r * columns);
 }
@@ -71,7 +101,16 @@ void dropout(const DropoutRun& run, T factor, const T* x, std::int64_t n, T* y) 
 }
 
 template <class T>
-constexpr ElementwiseKernels<T> k_kernels{add<T>, multiply<T>, scale<T>, divide<T>, add_bias<T>, dropout<T>};
+constexpr ElementwiseKernels<T> k_kernels{add<T>,
+                                          multiply<T>,
+                                          scale<T>,
+                                          divide<T>,
+                                          maximum<T>,
+                                          minimum<T>,
+                                          maximum_gradient<T>,
+                                          minimum_gradient<T>,
+                                          add_bias<T>,
+                                          dropout<T>};
 
 }  // namespace
 

@@ -21,6 +21,12 @@ struct ElementwiseKernels {
   void (*scale)(const T* x, T factor, std::int64_t n, T* out) = nullptr;
   /// out[i] = x[i] / divisor
   void (*divide)(const T* x, T divisor, std::int64_t n, T* out) = nullptr;
+  /// The larger, or the smaller, of two elements. Not a number where one of them isn't.
+  void (*maximum)(const T* a, const T* b, std::int64_t n, T* out) = nullptr;
+  void (*minimum)(const T* a, const T* b, std::int64_t n, T* out) = nullptr;
+  /// dy where a is larger (smaller) than b, half of it where they are equal, else 0: the gradient of a.
+  void (*maximum_gradient)(const T* a, const T* b, const T* dy, std::int64_t n, T* da) = nullptr;
+  void (*minimum_gradient)(const T* a, const T* b, const T* dy, std::int64_t n, T* da) = nullptr;
   void (*add_bias)(const T* x, const T* bias, std::int64_t rows, std::int64_t columns, T* out) = nullptr;
   /// y[i] = kept ? x[i] * factor : +0
   void (*dropout)(const DropoutRun& run, T factor, const T* x, std::int64_t n, T* y) = nullptr;

@@ -7,6 +7,7 @@
 
 #include "runtime/arithmetic/activation_function.hpp"
 #include "runtime/arithmetic/attention_call.hpp"
+#include "runtime/arithmetic/dropout_mask.hpp"
 #include "runtime/arithmetic/gemm_call.hpp"
 #include "runtime/arithmetic/instruction_set.hpp"
 #include "runtime/arithmetic/leaf.hpp"
@@ -14,14 +15,8 @@
 
 namespace rankine {
 
-/// Which elements a Dropout drops: see RandomUse::dropout.
-struct DropoutMask {
-  double rate = 0.0;
-  std::uint64_t seed = 0;
-  std::int64_t first_sample = 0;  ///< place of the tensor's first sample in the step's global batch
-  std::int64_t step = 0;
-  std::uint32_t call = 0;  ///< the call's number in the graph
-};
+/// Which of two elements is taken.
+enum class Extremum : std::uint8_t { maximum, minimum };
 
 /// Memory and kernels of one device. Every tensor of a call has the same floating dtype unless a parameter
 /// says int32, and is contiguous. Calls run in order; on a device with streams they are enqueued and
@@ -50,6 +45,10 @@ class Backend {
   virtual void add(Tensor a, Tensor b, Tensor out) = 0;
   virtual void multiply(Tensor a, Tensor b, Tensor out) = 0;
   virtual void scale(Tensor x, double factor, Tensor out) = 0;
+  /// The larger or smaller of two elements; not a number where one of them isn't.
+  virtual void extremum(Extremum kind, Tensor a, Tensor b, Tensor out) = 0;
+  /// da = dy where a was taken, dy / 2 where a equals b, else 0.
+  virtual void extremum_gradient(Extremum kind, Tensor a, Tensor b, Tensor dy, Tensor da) = 0;
   /// x[rows, columns] + bias[columns]
   virtual void add_bias(Tensor x, Tensor bias, Tensor out) = 0;
   virtual void activation(const ActivationFunction& f, Tensor x, Tensor y) = 0;
@@ -97,9 +96,19 @@ class Backend {
   virtual void rms_norm_gradient(Tensor x, Tensor scale, Tensor statistics, bool centre_variance, Tensor dy,
                                  Tensor dx, Tensor normalized_dy) = 0;
   /// out[s, columns] = mean over the middle dimension of x[s, length, columns]; and its gradient (dy /
-  /// length, spread).
-  virtual void mean_middle(Tensor x, Tensor out) = 0;
-  virtual void mean_middle_gradient(Tensor dy, Tensor dx) = 0;
+  /// length, spread). With `mask` [s, length] over the rows that count, so not a number where none does;
+  /// absent, all count.
+  virtual void mean_middle(Tensor x, Tensor mask, Tensor out) = 0;
+  virtual void mean_middle_gradient(Tensor dy, Tensor mask, Tensor dx) = 0;
+
+  // ---- masks: int32, 1 for what counts and 0 for what doesn't
+  /// mask[i] = 1 where ids[i] isn't `value`.
+  virtual void not_equal(Tensor ids, std::int32_t value, Tensor mask) = 0;
+  /// out[i] = 1 where a[i] or b[i] is; `out` may be one of them.
+  virtual void either(Tensor a, Tensor b, Tensor out) = 0;
+  virtual std::int64_t count_set(Tensor mask) = 0;
+  /// Puts 0 into the rows of x whose entry of mask [rows] is 0.
+  virtual void clear_rows(Tensor x, Tensor mask) = 0;
 
   // ---- losses: element_loss[r] gets each unreduced element in double; dx = gradient of sum(element_loss) *
   // scale. Absent dx: the loss only. Keras's definitions (keras.md F.2).
@@ -114,13 +123,13 @@ class Backend {
                                     double scale, Tensor element_loss, Tensor dx) = 0;
   virtual void mean_squared_error(Tensor x, Tensor targets, double scale, Tensor element_loss, Tensor dx) = 0;
 
-  // ---- counting (exact)
+  // ---- counting (exact); with a mask [rows of the counted] what doesn't count is left out, absent: nothing
   /// Rows whose largest element (the lowest index among equals) is at labels[r].
-  virtual std::int64_t count_sparse_hits(Tensor x, Tensor labels) = 0;
+  virtual std::int64_t count_sparse_hits(Tensor x, Tensor labels, Tensor mask) = 0;
   /// Rows whose largest elements are at the same place in both.
-  virtual std::int64_t count_categorical_hits(Tensor x, Tensor targets) = 0;
+  virtual std::int64_t count_categorical_hits(Tensor x, Tensor targets, Tensor mask) = 0;
   /// Elements whose target equals (x > threshold ? 1 : 0), as Keras counts binary accuracy.
-  virtual std::int64_t count_binary_hits(Tensor x, Tensor targets, double threshold) = 0;
+  virtual std::int64_t count_binary_hits(Tensor x, Tensor targets, double threshold, Tensor mask) = 0;
   /// Index of the first element that is NaN or infinite, or -1.
   virtual std::int64_t find_non_finite(Tensor x) = 0;
   /// Sum of squares of a logical tensor in double. Leaves of feature_leaf(size) on every dimension cut it

@@ -31,6 +31,8 @@ class CpuBackend final : public Backend {
   void add(Tensor a, Tensor b, Tensor out) override;
   void multiply(Tensor a, Tensor b, Tensor out) override;
   void scale(Tensor x, double factor, Tensor out) override;
+  void extremum(Extremum kind, Tensor a, Tensor b, Tensor out) override;
+  void extremum_gradient(Extremum kind, Tensor a, Tensor b, Tensor dy, Tensor da) override;
   void add_bias(Tensor x, Tensor bias, Tensor out) override;
   void activation(const ActivationFunction& f, Tensor x, Tensor y) override;
   void activation_gradient(const ActivationFunction& f, Tensor x, Tensor dy, Tensor dx) override;
@@ -44,8 +46,14 @@ class CpuBackend final : public Backend {
   void column_dot(Tensor a, Tensor b, const Leaves& rows, Tensor out) override;
   void scatter_add(Tensor ids, Tensor dy, const Leaves& rows, Tensor out) override;
   double sum(Tensor x, const Leaves& leaves) override;
-  void mean_middle(Tensor x, Tensor out) override;
-  void mean_middle_gradient(Tensor dy, Tensor dx) override;
+  void mean_middle(Tensor x, Tensor mask, Tensor out) override;
+  void mean_middle_gradient(Tensor dy, Tensor mask, Tensor dx) override;
+
+  void not_equal(Tensor ids, std::int32_t value, Tensor mask) override;
+  void either(Tensor a, Tensor b, Tensor out) override;
+  std::int64_t count_set(Tensor mask) override;
+  void clear_rows(Tensor x, Tensor mask) override;
+
   double sum_of_squares(Tensor x) override;
 
   void gather(Tensor table, Tensor ids, Tensor out) override;
@@ -67,9 +75,9 @@ class CpuBackend final : public Backend {
                             Tensor element_loss, Tensor dx) override;
   void mean_squared_error(Tensor x, Tensor targets, double scale, Tensor element_loss, Tensor dx) override;
 
-  std::int64_t count_sparse_hits(Tensor x, Tensor labels) override;
-  std::int64_t count_categorical_hits(Tensor x, Tensor targets) override;
-  std::int64_t count_binary_hits(Tensor x, Tensor targets, double threshold) override;
+  std::int64_t count_sparse_hits(Tensor x, Tensor labels, Tensor mask) override;
+  std::int64_t count_categorical_hits(Tensor x, Tensor targets, Tensor mask) override;
+  std::int64_t count_binary_hits(Tensor x, Tensor targets, double threshold, Tensor mask) override;
   std::int64_t find_non_finite(Tensor x) override;
 
  private:

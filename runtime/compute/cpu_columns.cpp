@@ -197,45 +197,82 @@ double CpuBackend::sum(Tensor x, const Leaves& leaves) {
   });
 }
 
-void CpuBackend::mean_middle(Tensor x, Tensor out) {
+namespace {
+
+void check_steps_mask(std::string_view kernel, const Tensor& mask, std::int64_t steps) {
+  if (!mask) return;
+  checks::dtype(kernel, {"mask", mask}, DType::int32);
+  checks::size(kernel, {"mask", mask}, steps);
+}
+
+/// The steps of sample s that count, as rows of the sample.
+std::vector<std::int64_t> steps_that_count(const Tensor& mask, std::int64_t s, std::int64_t length) {
+  const std::int32_t* counts = mask.as<std::int32_t>() + s * length;
+  std::vector<std::int64_t> steps;
+  for (std::int64_t t = 0; t < length; ++t)
+    if (counts[t] != 0) steps.push_back(t);
+  return steps;
+}
+
+}  // namespace
+
+void CpuBackend::mean_middle(Tensor x, Tensor mask, Tensor out) {
   checks::present("mean_middle", {{"x", x}, {"out", out}});
   checks::same_dtype("mean_middle", {{"x", x}, {"out", out}});
   checks::rank("mean_middle", {"x", x}, 3);
   const std::int64_t samples = x.shape[0], length = x.shape[1], columns = x.shape[2];
   checks::size("mean_middle", {"out", out}, samples * columns);
-  const std::vector<LeafStep> steps = leaf_steps(Leaves::of(length, k_row_leaf));
-  const std::int64_t waiting = waiting_sums(steps);
+  check_steps_mask("mean_middle", mask, samples * length);
+  const Leaves leaves = Leaves::of(length, k_row_leaf);
+  const std::vector<LeafStep> all = leaf_steps(leaves);
   checks::with_floating("mean_middle", x.dtype, [&](auto zero) {
     using T = decltype(zero);
     split_rows(samples, length * columns, [&](std::int64_t s, std::int64_t end, int worker) {
       for (; s < end; ++s) {
+        const std::vector<std::int64_t> counting =
+            mask ? steps_that_count(mask, s, length) : std::vector<std::int64_t>();
+        const std::vector<LeafStep> steps = !mask              ? all
+                                            : counting.empty() ? std::vector<LeafStep>()
+                                                               : leaf_steps(leaves, counting);
         ColumnSum<T> call;
         call.a = x.as<T>() + s * length * columns;
+        call.selection = mask ? counting.data() : nullptr;
         call.row = call.columns = columns;
         call.steps = steps.data();
         call.step_count = static_cast<std::int64_t>(steps.size());
-        call.waiting = scratch<T>(worker, waiting * columns);
+        call.waiting = scratch<T>(worker, waiting_sums(steps) * columns);
         call.out = out.as<T>() + s * columns;
         table<T>().column.sum(call);
-        table<T>().elementwise.divide(call.out, static_cast<T>(length), columns, call.out);
+        const auto count = mask ? static_cast<std::int64_t>(counting.size()) : length;
+        table<T>().elementwise.divide(call.out, static_cast<T>(count), columns, call.out);
       }
     });
   });
 }
 
-void CpuBackend::mean_middle_gradient(Tensor dy, Tensor dx) {
+void CpuBackend::mean_middle_gradient(Tensor dy, Tensor mask, Tensor dx) {
   checks::present("mean_middle_gradient", {{"dy", dy}, {"dx", dx}});
   checks::same_dtype("mean_middle_gradient", {{"dy", dy}, {"dx", dx}});
   checks::rank("mean_middle_gradient", {"dx", dx}, 3);
   const std::int64_t samples = dx.shape[0], length = dx.shape[1], columns = dx.shape[2];
   checks::size("mean_middle_gradient", {"dy", dy}, samples * columns);
+  check_steps_mask("mean_middle_gradient", mask, samples * length);
   checks::with_floating("mean_middle_gradient", dy.dtype, [&](auto zero) {
     using T = decltype(zero);
     split_rows(samples, length * columns, [&](std::int64_t s, std::int64_t end, int) {
       for (; s < end && length > 0; ++s) {
         T* first = dx.as<T>() + s * length * columns;
-        table<T>().elementwise.divide(dy.as<T>() + s * columns, static_cast<T>(length), columns, first);
-        for (std::int64_t t = 1; t < length; ++t) std::copy_n(first, columns, first + t * columns);
+        const std::int32_t* counts = mask ? mask.as<std::int32_t>() + s * length : nullptr;
+        const std::int64_t count =
+            mask ? std::count_if(counts, counts + length, [](auto c) { return c != 0; }) : length;
+        for (std::int64_t t = 0; t < length; ++t) {
+          T* step = first + t * columns;
+          if (counts == nullptr || counts[t] != 0) {
+            table<T>().elementwise.divide(dy.as<T>() + s * columns, static_cast<T>(count), columns, step);
+          } else {
+            std::fill_n(step, columns, T(0));
+          }
+        }
       }
     });
   });

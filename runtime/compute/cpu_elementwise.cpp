@@ -42,6 +42,34 @@ void CpuBackend::scale(Tensor x, double factor, Tensor out) {
   });
 }
 
+void CpuBackend::extremum(Extremum kind, Tensor a, Tensor b, Tensor out) {
+  checks::present("extremum", {{"a", a}, {"b", b}, {"out", out}});
+  checks::same_dtype("extremum", {{"a", a}, {"b", b}, {"out", out}});
+  checks::same_size("extremum", {{"a", a}, {"b", b}, {"out", out}});
+  checks::with_floating("extremum", a.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const auto& set = table<T>().elementwise;
+    const auto taken = kind == Extremum::maximum ? set.maximum : set.minimum;
+    split_rows(a.elements(), 1, [&](std::int64_t i, std::int64_t end, int) {
+      taken(a.as<T>() + i, b.as<T>() + i, end - i, out.as<T>() + i);
+    });
+  });
+}
+
+void CpuBackend::extremum_gradient(Extremum kind, Tensor a, Tensor b, Tensor dy, Tensor da) {
+  checks::present("extremum_gradient", {{"a", a}, {"b", b}, {"dy", dy}, {"da", da}});
+  checks::same_dtype("extremum_gradient", {{"a", a}, {"b", b}, {"dy", dy}, {"da", da}});
+  checks::same_size("extremum_gradient", {{"a", a}, {"b", b}, {"dy", dy}, {"da", da}});
+  checks::with_floating("extremum_gradient", a.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const auto& set = table<T>().elementwise;
+    const auto gradient = kind == Extremum::maximum ? set.maximum_gradient : set.minimum_gradient;
+    split_rows(a.elements(), 1, [&](std::int64_t i, std::int64_t end, int) {
+      gradient(a.as<T>() + i, b.as<T>() + i, dy.as<T>() + i, end - i, da.as<T>() + i);
+    });
+  });
+}
+
 void CpuBackend::add_bias(Tensor x, Tensor bias, Tensor out) {
   checks::present("add_bias", {{"x", x}, {"bias", bias}, {"out", out}});
   checks::same_dtype("add_bias", {{"x", x}, {"bias", bias}, {"out", out}});

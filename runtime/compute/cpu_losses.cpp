@@ -115,40 +115,61 @@ std::int64_t CpuBackend::count_rows(std::int64_t rows, std::int64_t columns, F&&
   return hits;
 }
 
-std::int64_t CpuBackend::count_sparse_hits(Tensor x, Tensor labels) {
+namespace {
+
+/// Whether row r counts; with an absent mask every row does.
+bool counts(const Tensor& mask, std::int64_t r) {
+  return !mask || mask.as<std::int32_t>()[r] != 0;
+}
+
+void check_mask(std::string_view kernel, const Tensor& mask, std::int64_t entries) {
+  if (!mask) return;
+  checks::dtype(kernel, {"mask", mask}, DType::int32);
+  checks::size(kernel, {"mask", mask}, entries);
+}
+
+}  // namespace
+
+std::int64_t CpuBackend::count_sparse_hits(Tensor x, Tensor labels, Tensor mask) {
   checks::present("count_sparse_hits", {{"x", x}});
   check_labels("count_sparse_hits", x, labels);
   const auto size = checks::rows_and_columns(x);
+  check_mask("count_sparse_hits", mask, size.rows);
   return checks::with_floating("count_sparse_hits", x.dtype, [&](auto zero) {
     using T = decltype(zero);
     return count_rows(size.rows, size.columns, [&](std::int64_t r) {
-      return table<T>().row.arg_max(x.as<T>() + r * size.columns, size.columns) ==
-             labels.as<std::int32_t>()[r];
+      return counts(mask, r) && table<T>().row.arg_max(x.as<T>() + r * size.columns, size.columns) ==
+                                    labels.as<std::int32_t>()[r];
     });
   });
 }
 
-std::int64_t CpuBackend::count_categorical_hits(Tensor x, Tensor targets) {
+std::int64_t CpuBackend::count_categorical_hits(Tensor x, Tensor targets, Tensor mask) {
   checks::present("count_categorical_hits", {{"x", x}});
   check_targets("count_categorical_hits", x, targets);
   const auto size = checks::rows_and_columns(x);
+  check_mask("count_categorical_hits", mask, size.rows);
   return checks::with_floating("count_categorical_hits", x.dtype, [&](auto zero) {
     using T = decltype(zero);
     const auto arg_max = table<T>().row.arg_max;
     return count_rows(size.rows, size.columns, [&](std::int64_t r) {
       const std::int64_t at = r * size.columns;
-      return arg_max(x.as<T>() + at, size.columns) == arg_max(targets.as<T>() + at, size.columns);
+      return counts(mask, r) &&
+             arg_max(x.as<T>() + at, size.columns) == arg_max(targets.as<T>() + at, size.columns);
     });
   });
 }
 
-std::int64_t CpuBackend::count_binary_hits(Tensor x, Tensor targets, double threshold) {
+std::int64_t CpuBackend::count_binary_hits(Tensor x, Tensor targets, double threshold, Tensor mask) {
   checks::present("count_binary_hits", {{"x", x}});
   check_targets("count_binary_hits", x, targets);
+  const auto size = checks::rows_and_columns(x);
+  check_mask("count_binary_hits", mask, size.rows);
   return checks::with_floating("count_binary_hits", x.dtype, [&](auto zero) {
     using T = decltype(zero);
     return count_rows(x.elements(), 1, [&](std::int64_t i) {
-      return targets.as<T>()[i] == (x.as<T>()[i] > static_cast<T>(threshold) ? T(1) : T(0));
+      return counts(mask, i / size.columns) &&
+             targets.as<T>()[i] == (x.as<T>()[i] > static_cast<T>(threshold) ? T(1) : T(0));
     });
   });
 }

@@ -36,6 +36,7 @@ json batch_shape(const Shape& sample) {
 json keywords_of(const CallArguments& arguments) {
   json keywords = json::object();
   if (arguments.use_causal_mask) keywords["use_causal_mask"] = true;
+  if (arguments.reverse) keywords["reverse"] = true;
   return keywords;
 }
 

@@ -135,6 +135,7 @@ class GraphBuilder {
     try {
       declare_variables(entry, full, specs);
       output = entry.layer->output(specs);
+      (void)entry.layer->plan(specs, description.arguments);  // refuses arguments that don't fit
     } catch (const ConfigError& error) {
       // The layer knows its own name only.
       if (path.empty()) throw;

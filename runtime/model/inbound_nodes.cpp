@@ -114,6 +114,8 @@ class CallReader {
       if (is_absent(value)) continue;
       if (name == "use_causal_mask" && value.is_boolean()) {
         call_.arguments.use_causal_mask = value.get<bool>();
+      } else if (name == "reverse" && value.is_boolean()) {
+        call_.arguments.reverse = value.get<bool>();
       } else if (name == "training" && value.is_boolean()) {
         continue;  // Keras stores false with every call; what the caller of the model says goes before it
       } else if (name == "return_attention_scores" && value == false) {
@@ -139,8 +141,8 @@ class CallReader {
     }
     if (!names.empty())
       refuse("is called with the argument " + names[0].substr(0, 64) +
-             ", which isn't supported; supported are use_causal_mask, training, and the tensors query, value "
-             "and key");
+             ", which isn't supported; supported are use_causal_mask, reverse, training, and the tensors "
+             "query, value and key");
     sort_visits(before);
   }
 

@@ -31,12 +31,15 @@ struct CallPlan {
   /// The output has the bits of input 0 under another shape (Reshape, Flatten): the executor makes it a view,
   /// and neither forward nor backward is called.
   bool output_is_input = false;
+  /// Variables, in the layer's order, that this call doesn't use: it is given no place for their gradients.
+  std::vector<int> idle_variables;
 };
 
 /// What a call was given besides tensors, from `inbound_nodes` (or from C++). A stored `training` isn't here:
 /// in Keras 3.15 what fit() and evaluate() say goes before it.
 struct CallArguments {
   bool use_causal_mask = false;
+  bool reverse = false;  ///< from hidden states to logits (ReversibleEmbedding)
 };
 
 /// Everything that one call of a layer sees while it runs. Tensors have the batch dimension of the pass in
@@ -117,20 +120,25 @@ class Layer {
   LayerCommon common_;
 };
 
-/// One row of the table of layers.
+/// One row of the table of layers and operations.
 struct LayerKind {
   std::string_view class_name;  ///< in configs
-  std::string_view module;      ///< "keras.layers"
+  std::string_view module;      ///< "keras.layers", or the module of an operation (operation.hpp)
   std::unique_ptr<Layer> (*make)(LayerCommon common, const nlohmann::json& config);
   /// The Python class, which names the layer's group in weights files, where it isn't `class_name`.
   std::string_view python_class{};
   /// Called as layer(query, value[, key]) and may be given use_causal_mask; others take one tensor or one
   /// list.
   bool is_attention = false;
+  bool is_reversible = false;  ///< may be given reverse
 };
-/// Every kind of layer that Rankine computes. Help texts, checks and the refusal of others follow from it.
+/// Every kind of layer that Rankine computes, then every operation. Help texts, checks and the refusal of
+/// others follow from them.
 std::span<const LayerKind> layer_kinds();
-/// The kind of a class in configs, or nullptr.
+std::span<const LayerKind> operation_kinds();
+/// The kind of a layer's class in configs, or nullptr.
 const LayerKind* find_layer_kind(std::string_view class_name);
+/// The kind of an operation, or nullptr.
+const LayerKind* find_operation_kind(std::string_view module, std::string_view class_name);
 
 }  // namespace rankine

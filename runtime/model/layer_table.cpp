@@ -7,6 +7,7 @@ namespace rankine {
 namespace {
 
 constexpr std::string_view k_keras = "keras.layers";
+constexpr std::string_view k_nn = "keras.src.ops.nn", k_numpy = "keras.src.ops.numpy";
 
 constexpr auto k_kinds = std::to_array<LayerKind>({
     {"Activation", k_keras, make_activation},
@@ -20,11 +21,14 @@ constexpr auto k_kinds = std::to_array<LayerKind>({
     {"Embedding", k_keras, make_embedding},
     {"Flatten", k_keras, make_flatten},
     {"GlobalAveragePooling1D", k_keras, make_global_average_pooling1d},
+    {"GroupNormalization", k_keras, make_group_normalization},
     {"GroupQueryAttention", k_keras, make_group_query_attention, "GroupedQueryAttention", true},
     {"GroupedQueryAttention", k_keras, make_group_query_attention, "", true},
     {"Identity", k_keras, make_identity},
     {"LayerNormalization", k_keras, make_layer_normalization},
     {"LeakyReLU", k_keras, make_activation_layer},
+    {"Maximum", k_keras, make_extremum},
+    {"Minimum", k_keras, make_extremum},
     {"MultiHeadAttention", k_keras, make_multi_head_attention, "", true},
     {"Multiply", k_keras, make_merge},
     {"Permute", k_keras, make_permute},
@@ -32,8 +36,25 @@ constexpr auto k_kinds = std::to_array<LayerKind>({
     {"ReLU", k_keras, make_activation_layer},
     {"RepeatVector", k_keras, make_repeat_vector},
     {"Reshape", k_keras, make_reshape},
+    {"ReversibleEmbedding", k_keras, make_reversible_embedding, "", false, true},
     {"Softmax", k_keras, make_softmax},
     {"Subtract", k_keras, make_merge},
+});
+
+constexpr auto k_operations = std::to_array<LayerKind>({
+    {"Add", k_numpy, make_arithmetic},
+    {"Divide", k_numpy, make_arithmetic},
+    {"GetItem", k_numpy, make_get_item},
+    {"Matmul", k_numpy, make_matmul},
+    {"Maximum", k_numpy, make_arithmetic},
+    {"Minimum", k_numpy, make_arithmetic},
+    {"Multiply", k_numpy, make_arithmetic},
+    {"Negative", k_numpy, make_arithmetic},
+    {"Reshape", k_numpy, make_reshape_operation},
+    {"Softmax", k_nn, make_softmax_operation},
+    {"Subtract", k_numpy, make_arithmetic},
+    {"Transpose", k_numpy, make_transpose_operation},
+    {"TrueDivide", k_numpy, make_arithmetic},
 });
 
 }  // namespace
@@ -42,9 +63,19 @@ std::span<const LayerKind> layer_kinds() {
   return k_kinds;
 }
 
+std::span<const LayerKind> operation_kinds() {
+  return k_operations;
+}
+
 const LayerKind* find_layer_kind(std::string_view class_name) {
   for (const LayerKind& kind : k_kinds)
     if (kind.class_name == class_name) return &kind;
+  return nullptr;
+}
+
+const LayerKind* find_operation_kind(std::string_view module, std::string_view class_name) {
+  for (const LayerKind& kind : k_operations)
+    if (kind.class_name == class_name && kind.module == module) return &kind;
   return nullptr;
 }
 

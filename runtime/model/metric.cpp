@@ -34,13 +34,13 @@ class AccuracyMetric final : public Metric {
   std::int64_t hits(Backend& backend, Tensor prediction, Tensor target) const override {
     switch (kind_) {
       case Accuracy::sparse:
-        return backend.count_sparse_hits(prediction, target);
+        return backend.count_sparse_hits(prediction, target, {});
       case Accuracy::categorical:
-        return backend.count_categorical_hits(prediction, target);
+        return backend.count_categorical_hits(prediction, target, {});
       case Accuracy::binary:
         break;
     }
-    return backend.count_binary_hits(prediction, target, threshold_);
+    return backend.count_binary_hits(prediction, target, threshold_, {});
   }
   std::int64_t total(const ValueSpec& prediction, std::int64_t samples) const override {
     return samples * (kind_ == Accuracy::binary ? prediction.shape.elements() : prediction.rows());

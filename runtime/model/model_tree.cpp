@@ -8,6 +8,7 @@
 #include "runtime/model/inbound_nodes.hpp"
 #include "runtime/model/layer_order.hpp"
 #include "runtime/model/naming.hpp"
+#include "runtime/model/operation.hpp"
 #include "runtime/model/shape_limits.hpp"
 
 namespace rankine {
@@ -123,7 +124,9 @@ class ModelReader {
       throw ConfigError(owner + " has a layer of class " + entry.class_name.substr(0, 64) +
                         " without a name");
     const std::string full = joined(path, entry.name);
-    if (!is_from_keras(envelope)) {
+    if (is_operation(envelope)) {
+      read_operation(entry, envelope, full);
+    } else if (!is_from_keras(envelope)) {
       refuse_class(envelope, full);
     } else if (entry.class_name == "InputLayer") {
       entry.is_input = true;
@@ -138,13 +141,30 @@ class ModelReader {
   }
 
   void read_layer(LayerEntry& entry, const json& config, const std::string& full) {
-    const LayerKind* kind = find_layer_kind(entry.class_name);
-    if (kind == nullptr) {
+    entry.kind = find_layer_kind(entry.class_name);
+    if (entry.kind == nullptr) {
       not_a_layer(full + " (" + entry.class_name.substr(0, 64) + "): not supported");
       return;
     }
     try {
-      entry.layer = layer_from_config(*kind, entry.name, config);
+      entry.layer = layer_from_config(*entry.kind, entry.name, config);
+    } catch (const ConfigError& error) {
+      problems_.push_back(full + ": " + error.what());
+    }
+  }
+
+  void read_operation(LayerEntry& entry, const json& envelope, const std::string& full) {
+    entry.is_operation = true;
+    const std::string module = text_of(envelope, "module");
+    entry.kind = find_operation_kind(module, entry.class_name);
+    if (entry.kind == nullptr) {
+      not_a_layer(full + " (" + entry.class_name.substr(0, 64) + " of " + module.substr(0, 64) +
+                  "): an operation that isn't supported");
+      return;
+    }
+    try {
+      entry.layer = layer_from_config(*entry.kind, entry.name,
+                                      operation_config(envelope, "operation '" + entry.name + "'"));
     } catch (const ConfigError& error) {
       problems_.push_back(full + ": " + error.what());
     }
@@ -153,15 +173,9 @@ class ModelReader {
   void refuse_class(const json& envelope, const std::string& full) {
     const std::string module = text_of(envelope, "module");
     const std::string class_name = text_of(envelope, "class_name").substr(0, 64);
-    if (module.starts_with("keras.src.ops") || module.starts_with("keras.ops")) {
-      not_a_layer(full + " (" + class_name + " of " + module.substr(0, 64) +
-                  "): an operation, not a layer; use a layer such as keras.layers." + class_name +
-                  " if there is one");
-    } else {
-      const std::string registered = text_of(envelope, "registered_name").substr(0, 64);
-      not_a_layer(full + " (" + (registered.empty() ? class_name : registered) + " of " +
-                  (module.empty() ? "no module" : module.substr(0, 64)) + "): not a layer of Keras");
-    }
+    const std::string registered = text_of(envelope, "registered_name").substr(0, 64);
+    not_a_layer(full + " (" + (registered.empty() ? class_name : registered) + " of " +
+                (module.empty() ? "no module" : module.substr(0, 64)) + "): not a layer of Keras");
   }
 
   void not_a_layer(std::string problem) {
@@ -242,11 +256,15 @@ class ModelReader {
       if (entry.is_input || (!entry.layer && !entry.model)) continue;
       const std::string owner = "layer '" + joined(path, entry.name) + "' (" + entry.class_name + ")";
       try {
-        entry.calls = calls_from_config(member(layers[i], "inbound_nodes"), by_name, owner);
-        const LayerKind* kind = find_layer_kind(entry.class_name);
-        for (const CallDescription& call : entry.calls)
-          if (call.arguments.use_causal_mask && (kind == nullptr || !kind->is_attention))
+        const json nodes =
+            entry.is_operation ? operation_nodes(layers[i]) : member(layers[i], "inbound_nodes");
+        entry.calls = calls_from_config(nodes, by_name, owner);
+        for (const CallDescription& call : entry.calls) {
+          if (call.arguments.use_causal_mask && (entry.kind == nullptr || !entry.kind->is_attention))
             throw ConfigError(owner + " is called with use_causal_mask, which only attention layers take");
+          if (call.arguments.reverse && (entry.kind == nullptr || !entry.kind->is_reversible))
+            throw ConfigError(owner + " is called with reverse, which only ReversibleEmbedding takes");
+        }
       } catch (const ConfigError& error) {
         problems_.emplace_back(error.what());
       }
@@ -313,7 +331,10 @@ class ModelReader {
     if (!layers_wanted_) throw ConfigError(text);
     text += "\nSupported layers are InputLayer";
     for (const LayerKind& kind : layer_kinds()) text += ", " + std::string(kind.class_name);
-    throw ConfigError(text + ", and nested Functional and Sequential models.");
+    text += ", and nested Functional and Sequential models; supported operations are ";
+    for (const LayerKind& kind : operation_kinds())
+      text += (&kind == operation_kinds().data() ? "" : ", ") + std::string(kind.class_name);
+    throw ConfigError(text + ".");
   }
 
   std::vector<std::string> problems_;

@@ -49,6 +49,8 @@ struct LayerEntry {
   bool is_input = false;
   std::optional<ValueSpec> input;  ///< of an input; absent when the input takes what it is given
   std::unique_ptr<Layer> layer;
+  const LayerKind* kind = nullptr;  ///< of `layer`
+  bool is_operation = false;
   std::unique_ptr<ModelTree> model;
   std::vector<CallDescription> calls;  ///< one without inputs for an input
 

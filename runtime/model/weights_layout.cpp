@@ -22,6 +22,7 @@ class LayoutWalk {
     for (LayerEntry& entry : model.layers) {
       // Sequential.layers is without the InputLayer.
       if (entry.is_input && model.sequential) continue;
+      if (entry.is_operation) continue;  // nor is an operation among a Functional's layers
       const std::string place = structural + "layers/" + counter.next(group_name(entry));
       layout_.groups.push_back({place, entry.name});
       if (entry.model) this->model(*entry.model, place + "/");
@@ -34,9 +35,8 @@ class LayoutWalk {
  private:
   static std::string group_name(const LayerEntry& entry) {
     if (entry.model) return entry.model->sequential ? "sequential" : "functional";
-    const LayerKind* kind = find_layer_kind(entry.class_name);
-    const bool renamed = kind != nullptr && !kind->python_class.empty();
-    return to_snake_case(renamed ? kind->python_class : entry.class_name);
+    const bool renamed = entry.kind != nullptr && !entry.kind->python_class.empty();
+    return to_snake_case(renamed ? entry.kind->python_class : entry.class_name);
   }
 
   void layer(LayerEntry& entry, const std::string& place, const std::string& shown) {

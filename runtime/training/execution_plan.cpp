@@ -135,7 +135,9 @@ class Planner {
     for (const int input : call.inputs)
       planned.input_gradients.push_back(gradient_target(input, backward_time(i)));
     for (std::size_t j = 0; j < call.variables.size(); ++j) {
-      if (!variables_[static_cast<std::size_t>(call.variables[j])].trainable) continue;
+      const std::vector<int>& idle = call_plans_[static_cast<std::size_t>(i)].idle_variables;
+      const bool is_idle = std::find(idle.begin(), idle.end(), static_cast<int>(j)) != idle.end();
+      if (is_idle || !variables_[static_cast<std::size_t>(call.variables[j])].trainable) continue;
       planned.uses[j] = static_cast<int>(plan_.gradient_uses.size());
       plan_.gradient_uses.push_back({call.variables[j]});
     }

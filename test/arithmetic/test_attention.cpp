@@ -12,6 +12,10 @@ namespace {
 struct Sizes {
   std::int64_t samples, queries, keys, groups, heads_per_group, head_dim, value_dim;
   bool causal;
+  std::int64_t window = 0;
+  bool query_mask = false, key_mask = false;
+  double dropout = 0.0;
+  bool pair_mask = false, blind_is_zero = false;
 };
 
 /// A call with operands of its own; q, k and v of one position lie in one row, as a fused projection has
@@ -20,6 +24,7 @@ template <class T>
 struct Case {
   Attention call;
   std::vector<T> q, k, v, dy, output, statistics, dq, dk, dv;
+  std::vector<std::int32_t> query_mask, key_mask, pair_mask;
 
   Case(std::mt19937& random, const Sizes& sizes, Family family) {
     Attention& c = call;
@@ -33,6 +38,20 @@ struct Case {
     c.value_dim = sizes.value_dim;
     c.causal = sizes.causal;
     c.scale = 1 / std::sqrt(static_cast<double>(sizes.head_dim));
+    c.window = sizes.window;
+    c.blind_is_zero = sizes.blind_is_zero;
+    c.dropout = {sizes.dropout, 12345678901, 5, 3, 2};
+    // The first sample's keys are all hidden, so that its queries see nothing.
+    for (std::int64_t i = 0; sizes.query_mask && i < c.samples * c.query_length; ++i)
+      query_mask.push_back(random() % 4 != 0);
+    for (std::int64_t i = 0; sizes.key_mask && i < c.samples * c.key_length; ++i)
+      key_mask.push_back(i >= c.key_length && random() % 3 != 0);
+    // So are the pairs of its third query.
+    for (std::int64_t i = 0; sizes.pair_mask && i < c.samples * c.query_length * c.key_length; ++i)
+      pair_mask.push_back(i / c.key_length != 2 && random() % 3 != 0);
+    if (sizes.query_mask) c.query_mask = query_mask.data();
+    if (sizes.key_mask) c.key_mask = key_mask.data();
+    if (sizes.pair_mask) c.pair_mask = pair_mask.data();
     const auto gap = [&] { return static_cast<std::int64_t>(random() % 3); };
     c.q_head = c.head_dim + gap();
     c.q_group = c.heads_per_group * c.q_head + gap();
@@ -75,6 +94,9 @@ void check(const Sizes& sizes, Family family, ThreadPool& pool, AttentionWorkspa
   got.call.v = got.v.data();
   got.call.output = got.output.data();
   got.call.statistics = got.statistics.data();
+  if (sizes.query_mask) got.call.query_mask = got.query_mask.data();
+  if (sizes.key_mask) got.call.key_mask = got.key_mask.data();
+  if (sizes.pair_mask) got.call.pair_mask = got.pair_mask.data();
   for (const InstructionSet set : instruction_sets()) {
     INFO(name_of(set) << " samples " << sizes.samples << " queries " << sizes.queries << " keys "
                       << sizes.keys << " groups " << sizes.groups << " x " << sizes.heads_per_group
@@ -117,6 +139,26 @@ TEMPLATE_TEST_CASE("attention equals its definition", "[attention]", float, doub
   }
 }
 
+TEMPLATE_TEST_CASE("attention with windows, masks and dropout equals its definition", "[attention]", float,
+                   double) {
+  std::mt19937 random(7);
+  ThreadPool pool(2);
+  AttentionWorkspace workspace(2);
+  for (const bool causal : {false, true}) {
+    for (const Sizes& sizes :
+         {Sizes{2, 70, 70, 1, 2, 5, 6, causal, 3}, Sizes{2, 20, 33, 2, 1, 5, 6, causal, 40},
+          Sizes{2, 33, 9, 1, 1, 5, 6, causal, 2, true, true},
+          Sizes{3, 70, 70, 1, 2, 5, 6, causal, 0, true, false},
+          Sizes{3, 70, 70, 2, 1, 5, 6, causal, 0, false, true},
+          Sizes{2, 70, 71, 2, 2, 5, 6, causal, 0, false, false, 0.3},
+          Sizes{2, 20, 33, 1, 2, 5, 6, causal, 9, true, true, 0.5},
+          Sizes{2, 20, 33, 1, 2, 5, 6, causal, 9, true, true, 0.5, true, true},
+          Sizes{3, 70, 70, 1, 2, 5, 6, causal, 0, false, true, 0.0, false, true},
+          Sizes{2, 9, 7, 2, 1, 5, 6, causal, 0, false, false, 0.0, true}})
+      check<TestType>(sizes, Family::normal, pool, workspace, random);
+  }
+}
+
 TEST_CASE("attention over many keys equals its definition", "[attention]") {
   std::mt19937 random(2);
   ThreadPool pool(2);
@@ -140,7 +182,9 @@ TEST_CASE("attention's gradients are those of its values", "[attention]") {
   ThreadPool pool(1);
   AttentionWorkspace workspace(1);
   for (const Sizes& sizes : {Sizes{2, 5, 5, 2, 1, 4, 4, true}, Sizes{1, 3, 6, 1, 3, 3, 5, false},
-                             Sizes{1, 70, 70, 1, 2, 3, 2, true}}) {
+                             Sizes{1, 70, 70, 1, 2, 3, 2, true}, Sizes{1, 9, 9, 1, 2, 3, 2, true, 3},
+                             Sizes{2, 6, 5, 1, 2, 3, 2, false, 0, true, true, 0.4},
+                             Sizes{2, 6, 5, 1, 2, 3, 2, false, 0, true, true, 0.4, true, true}}) {
     Case<double> c(random, sizes, Family::normal);
     (void)loss(c, pool, workspace);
     attention_gradient(kernels<double>(best_instruction_set()), c.call, c.gradient(), pool, workspace);

@@ -186,7 +186,7 @@ TEST_CASE("wrong use is a logic error that says what doesn't fit", "[compute]") 
   CHECK_THROWS_WITH(backend->column_sum(x, Leaves::of(3, 1), x),
                     Contains("has 2 rows but the leaves cover 3"));
   CHECK_THROWS_AS(backend->scatter_add(x, x, Leaves::of(6, 1), x), std::logic_error);
-  CHECK_THROWS_AS(backend->mean_middle(x, x), std::logic_error);
+  CHECK_THROWS_AS(backend->mean_middle(x, {}, x), std::logic_error);
   CHECK_THROWS_WITH(backend->sparse_cross_entropy(x, whole, true, 1, x, {}), Contains("must be float64"));
   CHECK_THROWS_AS(backend->layer_norm(x, small, {}, 1e-3, x, small), std::logic_error);
   CHECK_THROWS_AS(backend->dropout({1.5, 0, 0, 0, 0}, x, x), std::logic_error);

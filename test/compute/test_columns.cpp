@@ -130,16 +130,71 @@ TEMPLATE_TEST_CASE("the mean over the middle dimension and its gradient", "[colu
         }
       }
       std::vector<T> got(want.size()), dx(x.size()), want_dx(x.size());
-      backend.mean_middle(tensor_of(x, {samples, length, columns}), tensor_of(got, {samples, columns}));
+      backend.mean_middle(tensor_of(x, {samples, length, columns}), {}, tensor_of(got, {samples, columns}));
       check_equal(got, want);
       for (std::size_t i = 0; i < dx.size(); ++i) {
         const std::int64_t place = static_cast<std::int64_t>(i);
         const std::int64_t s = place / (length * columns), c = place % columns;
         want_dx[i] = want[static_cast<std::size_t>(s * columns + c)] / static_cast<T>(length);
       }
-      backend.mean_middle_gradient(tensor_of(want, {samples, columns}),
+      backend.mean_middle_gradient(tensor_of(want, {samples, columns}), {},
                                    tensor_of(dx, {samples, length, columns}));
       check_equal(dx, want_dx);
     }
+  });
+}
+
+TEMPLATE_TEST_CASE("the mean over the steps that a mask leaves, and its gradient", "[columns][masks]", float,
+                   double) {
+  using T = TestType;
+  constexpr T k_nan = std::numeric_limits<T>::quiet_NaN();
+  const std::vector<T> x = {1, 2, 3, 4, 50, 60, 7, 8, 9, 10, 11, 12}, dy = {6, 8, 1, 2};
+  const std::vector<std::int32_t> mask = {1, 1, 0, 0, 0, 0};
+  each_backend([&](Backend& backend) {
+    std::vector<T> got(4), dx(12);
+    backend.mean_middle(tensor_of(x, {2, 3, 2}), tensor_of(mask, {2, 3}), tensor_of(got, {2, 2}));
+    check_equal(got, std::vector<T>{2, 3, k_nan, k_nan});
+    backend.mean_middle_gradient(tensor_of(dy, {2, 2}), tensor_of(mask, {2, 3}), tensor_of(dx, {2, 3, 2}));
+    check_equal(dx, std::vector<T>{3, 4, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0});
+  });
+}
+
+TEMPLATE_TEST_CASE("a long masked mean is the sum of the steps that count, leaf by leaf", "[columns][masks]",
+                   float, double) {
+  using T = TestType;
+  constexpr std::int64_t k_length = 700, k_columns = 5;
+  std::mt19937 random(18);
+  const auto x = random_array<T>(random, k_length * k_columns, Family::wide);
+  std::vector<std::int32_t> mask;
+  std::vector<T> kept = x;
+  std::int64_t count = 0;
+  for (std::int64_t t = 0; t < k_length; ++t) {
+    mask.push_back(random() % 3 == 0 ? 1 : 0);
+    count += mask.back();
+    if (mask.back() == 0) std::fill_n(kept.begin() + t * k_columns, k_columns, T(0));
+  }
+  // Terms of 0 change no sum that isn't 0 itself.
+  std::vector<T> want = reference::column_sum(kept, {}, Leaves::of(k_length, k_row_leaf), k_columns);
+  for (T& mean : want) mean /= static_cast<T>(count);
+  each_backend([&](Backend& backend) {
+    std::vector<T> got(static_cast<std::size_t>(k_columns));
+    backend.mean_middle(tensor_of(x, {1, k_length, k_columns}), tensor_of(mask, {1, k_length}),
+                        tensor_of(got, {1, k_columns}));
+    check_equal(got, want);
+  });
+}
+
+TEST_CASE("masks are made, joined, counted and applied", "[masks]") {
+  const std::vector<std::int32_t> ids = {3, 0, 2, 0, -1};
+  each_backend([&](Backend& backend) {
+    std::vector<std::int32_t> mask(5), other = {0, 1, 0, 0, 1};
+    backend.not_equal(tensor_of(ids, {5}), 0, tensor_of(mask, {5}));
+    CHECK(mask == std::vector<std::int32_t>{1, 0, 1, 0, 1});
+    CHECK(backend.count_set(tensor_of(mask, {5})) == 3);
+    backend.either(tensor_of(mask, {5}), tensor_of(other, {5}), tensor_of(other, {5}));
+    CHECK(other == std::vector<std::int32_t>{1, 1, 1, 0, 1});
+    std::vector<double> x = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    backend.clear_rows(tensor_of(x, {5, 2}), tensor_of(mask, {5}));
+    CHECK(x == std::vector<double>{1, 2, 0, 0, 5, 6, 0, 0, 9, 10});
   });
 }

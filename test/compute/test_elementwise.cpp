@@ -94,6 +94,28 @@ TEST_CASE("activations are Keras's", "[elementwise]") {
   }
 }
 
+TEMPLATE_TEST_CASE("the larger and the smaller of two, and their gradients", "[elementwise]", float, double) {
+  using T = TestType;
+  constexpr T k_nan = std::numeric_limits<T>::quiet_NaN();
+  const std::vector<T> a = {1, 2, -3, 0, k_nan, 1}, b = {2, 1, -3, -1, 1, k_nan}, dy = {1, 2, 4, 8, 16, 32};
+  const Shape shape{6};
+  each_backend([&](Backend& backend) {
+    std::vector<T> got(6);
+    backend.extremum(Extremum::maximum, tensor_of(a, shape), tensor_of(b, shape), tensor_of(got, shape));
+    check_equal(got, std::vector<T>{2, 2, -3, 0, k_nan, k_nan});
+    backend.extremum(Extremum::minimum, tensor_of(a, shape), tensor_of(b, shape), tensor_of(got, shape));
+    check_equal(got, std::vector<T>{1, 1, -3, -1, k_nan, k_nan});
+    const auto gradient = [&](Extremum kind) {
+      backend.extremum_gradient(kind, tensor_of(a, shape), tensor_of(b, shape), tensor_of(dy, shape),
+                                tensor_of(got, shape));
+    };
+    gradient(Extremum::maximum);
+    check_equal(got, std::vector<T>{0, 2, 2, 8, 0, 0});
+    gradient(Extremum::minimum);
+    check_equal(got, std::vector<T>{1, 0, 2, 0, 0, 0});
+  });
+}
+
 TEMPLATE_TEST_CASE("elementwise kernels do what they say", "[elementwise]", float, double) {
   using T = TestType;
   std::mt19937 random(2);

@@ -220,11 +220,17 @@ TEST_CASE("hits and values that aren't finite are counted", "[losses]") {
   each_backend([&](Backend& backend) {
     const std::vector<float> x{1, 3, 3, 2, -1, 0, nan, 5, nan, -5, -4, -6};
     const std::vector<std::int32_t> labels{1, 1, 0, 1};
-    CHECK(backend.count_sparse_hits(tensor_of(x, {4, 3}), tensor_of(labels, {4})) == 3);
+    CHECK(backend.count_sparse_hits(tensor_of(x, {4, 3}), tensor_of(labels, {4}), {}) == 3);
     const std::vector<float> targets{0, 1, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0};
-    CHECK(backend.count_categorical_hits(tensor_of(x, {4, 3}), tensor_of(targets, {4, 3})) == 2);
+    CHECK(backend.count_categorical_hits(tensor_of(x, {4, 3}), tensor_of(targets, {4, 3}), {}) == 2);
     const std::vector<float> p{.5F, .51F, .2F, 1}, y{0, 1, 1, 1};
-    CHECK(backend.count_binary_hits(tensor_of(p, {4}), tensor_of(y, {4}), 0.5) == 3);
+    CHECK(backend.count_binary_hits(tensor_of(p, {4}), tensor_of(y, {4}), 0.5, {}) == 3);
+    const std::vector<std::int32_t> mask{1, 0, 0, 1};
+    CHECK(backend.count_sparse_hits(tensor_of(x, {4, 3}), tensor_of(labels, {4}), tensor_of(mask, {4})) == 2);
+    CHECK(backend.count_categorical_hits(tensor_of(x, {4, 3}), tensor_of(targets, {4, 3}),
+                                         tensor_of(mask, {4})) == 1);
+    CHECK(backend.count_binary_hits(tensor_of(p, {4, 1}), tensor_of(y, {4, 1}), 0.5, tensor_of(mask, {4})) ==
+          2);
     std::vector<float> large(100000, 1.0F);
     CHECK(backend.find_non_finite(tensor_of(large, {100000})) == -1);
     CHECK(backend.find_non_finite({nullptr, DType::float32, {0}}) == -1);
@@ -236,6 +242,6 @@ TEST_CASE("hits and values that aren't finite are counted", "[losses]") {
     std::vector<float> ties(40, 0.0F);
     ties[17] = ties[39] = 2;
     const std::vector<std::int32_t> place{17};
-    CHECK(backend.count_sparse_hits(tensor_of(ties, {1, 40}), tensor_of(place, {1})) == 1);
+    CHECK(backend.count_sparse_hits(tensor_of(ties, {1, 40}), tensor_of(place, {1}), {}) == 1);
   });
 }

@@ -22,6 +22,8 @@ class PartialBackend : public Backend {
   void add(Tensor, Tensor, Tensor) override { refuse(); }
   void multiply(Tensor, Tensor, Tensor) override { refuse(); }
   void scale(Tensor, double, Tensor) override { refuse(); }
+  void extremum(Extremum, Tensor, Tensor, Tensor) override { refuse(); }
+  void extremum_gradient(Extremum, Tensor, Tensor, Tensor, Tensor) override { refuse(); }
   void add_bias(Tensor, Tensor, Tensor) override { refuse(); }
   void activation(const ActivationFunction&, Tensor, Tensor) override { refuse(); }
   void activation_gradient(const ActivationFunction&, Tensor, Tensor, Tensor) override { refuse(); }
@@ -40,15 +42,19 @@ class PartialBackend : public Backend {
   void layer_norm_gradient(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor) override { refuse(); }
   void rms_norm(Tensor, Tensor, double, bool, Tensor, Tensor) override { refuse(); }
   void rms_norm_gradient(Tensor, Tensor, Tensor, bool, Tensor, Tensor, Tensor) override { refuse(); }
-  void mean_middle(Tensor, Tensor) override { refuse(); }
-  void mean_middle_gradient(Tensor, Tensor) override { refuse(); }
+  void mean_middle(Tensor, Tensor, Tensor) override { refuse(); }
+  void mean_middle_gradient(Tensor, Tensor, Tensor) override { refuse(); }
+  void not_equal(Tensor, std::int32_t, Tensor) override { refuse(); }
+  void either(Tensor, Tensor, Tensor) override { refuse(); }
+  std::int64_t count_set(Tensor) override { refuse(); }
+  void clear_rows(Tensor, Tensor) override { refuse(); }
   void sparse_cross_entropy(Tensor, Tensor, bool, double, Tensor, Tensor) override { refuse(); }
   void categorical_cross_entropy(Tensor, Tensor, bool, double, double, Tensor, Tensor) override { refuse(); }
   void binary_cross_entropy(Tensor, Tensor, bool, double, double, Tensor, Tensor) override { refuse(); }
   void mean_squared_error(Tensor, Tensor, double, Tensor, Tensor) override { refuse(); }
-  std::int64_t count_sparse_hits(Tensor, Tensor) override { refuse(); }
-  std::int64_t count_categorical_hits(Tensor, Tensor) override { refuse(); }
-  std::int64_t count_binary_hits(Tensor, Tensor, double) override { refuse(); }
+  std::int64_t count_sparse_hits(Tensor, Tensor, Tensor) override { refuse(); }
+  std::int64_t count_categorical_hits(Tensor, Tensor, Tensor) override { refuse(); }
+  std::int64_t count_binary_hits(Tensor, Tensor, double, Tensor) override { refuse(); }
   std::int64_t find_non_finite(Tensor) override { refuse(); }
   double sum_of_squares(Tensor) override { refuse(); }
 

@@ -1,6 +1,7 @@
 """What Keras computes for single layers and losses: the truth for test/model/test_layers_golden.cpp.
 
-    KERAS_BACKEND=jax python make_layer_cases.py
+    KERAS_BACKEND=jax python make_layer_cases.py          # all cases
+    KERAS_BACKEND=jax python make_layer_cases.py --new    # those that the files lack; the others stay
 
 writes layers/layers.json and layers/losses.json beside this script. Needs keras==3.15.1 and jax; the versions
 are in the files. Inputs and weights are float32 numbers; expected values are those of a float64 run of the same
@@ -10,6 +11,7 @@ least 2e-6 of the largest expected value (fixtures' rule: measured rounding, wit
 
 import json
 import os
+import sys
 import zlib
 from pathlib import Path
 
@@ -25,6 +27,7 @@ import numpy as np
 from keras import layers as L
 
 SAMPLES = 4
+MERGES = (L.Concatenate, L.Add, L.Multiply, L.Subtract, L.Average, L.Maximum, L.Minimum)
 
 
 def keep_float64():
@@ -59,6 +62,16 @@ def keep_float64():
 keep_float64()
 
 
+def known_cases():
+    if "--new" not in sys.argv:
+        return {}
+    path = Path(__file__).parent / "layers" / "layers.json"
+    return {case["name"]: case for case in json.loads(path.read_text())["cases"]}
+
+
+KNOWN = known_cases()
+
+
 def rng_of(name):
     return np.random.default_rng(zlib.crc32(name.encode()))
 
@@ -82,11 +95,11 @@ def run(make, weights, inputs, cotangent, kwargs, same, dtype):
     keras.config.set_floatx(dtype)  # some functions of Keras compute in it whatever the layer says
     layer = make(dtype)
     cast = [x if x.dtype == np.int32 else x.astype(dtype) for x in inputs]
-    layer.build(*[x.shape for x in cast]) if not isinstance(layer, (L.Concatenate, L.Add, L.Multiply, L.Subtract,
-                                                                    L.Average)) else layer.build([x.shape for x in cast])
+    merge = isinstance(layer, MERGES)
+    layer.build([x.shape for x in cast]) if merge else layer.build(*[x.shape for x in cast])
     layer.set_weights([w.astype(dtype) for w in weights])
     values = [v.value for v in layer.weights]
-    merge = isinstance(layer, (L.Concatenate, L.Add, L.Multiply, L.Subtract, L.Average))
+    others = [v.value for v in layer.non_trainable_variables]
     floats = [i for i, x in enumerate(cast) if x.dtype != np.int32]
 
     def call(values, float_inputs):
@@ -95,7 +108,7 @@ def run(make, weights, inputs, cotangent, kwargs, same, dtype):
             full[i] = x
         if same:
             full = [full[0]] * len(full)
-        out, _ = layer.stateless_call(values, [], *([full] if merge else full), **kwargs)
+        out, _ = layer.stateless_call(values, others, *([full] if merge else full), **kwargs)
         return out
 
     out, pull = jax.vjp(call, values, [cast[i] for i in floats])
@@ -110,6 +123,8 @@ def run(make, weights, inputs, cotangent, kwargs, same, dtype):
 
 def case(name, make, input_shapes, ids=None, kwargs=None, same=False, scale=1.0, inputs=None):
     """`make(dtype)` makes the layer; `same` gives the first input in every place."""
+    if name in KNOWN:
+        return KNOWN[name]
     kwargs = kwargs or {}
     rng = rng_of(name)
     if inputs is None:
@@ -119,7 +134,7 @@ def case(name, make, input_shapes, ids=None, kwargs=None, same=False, scale=1.0,
     if same:
         inputs = [inputs[0]] * len(inputs)
     probe = make("float64")
-    merge = isinstance(probe, (L.Concatenate, L.Add, L.Multiply, L.Subtract, L.Average))
+    merge = isinstance(probe, MERGES)
     probe.build([x.shape for x in inputs]) if merge else probe.build(*[x.shape for x in inputs])
     weights = []
     for w in probe.weights:
@@ -139,6 +154,8 @@ def case(name, make, input_shapes, ids=None, kwargs=None, same=False, scale=1.0,
         "class_name": envelope["class_name"],
         "config": envelope["config"],
         "use_causal_mask": bool(kwargs.get("use_causal_mask", False)),
+        "reverse": bool(kwargs.get("reverse", False)),
+        "training": bool(kwargs.get("training", True)),
         "same_input": same,
         "inputs": [tensor(x) for x in inputs],
         "weights": [dict(tensor(w), path=v.path) for w, v in zip(weights, layer.weights)],
@@ -154,6 +171,79 @@ def case(name, make, input_shapes, ids=None, kwargs=None, same=False, scale=1.0,
         result["input_gradients"] = result["input_gradients"][:1]
         result["input_gradient_tolerances"] = result["input_gradient_tolerances"][:1]
     return result
+
+
+def operation_case(name, function, input_shapes):
+    """`function` of tensors is one operation of keras.ops: the case has its envelope, as Keras writes it."""
+    if name in KNOWN:
+        return KNOWN[name]
+    rng = rng_of(name)
+    inputs = [rng.standard_normal((SAMPLES, *s)).astype("float32") for s in input_shapes]
+    symbols = [keras.Input(s, name=f"x{i}", dtype="float32") for i, s in enumerate(input_shapes)]
+    config = json.loads(keras.Model(symbols, function(*symbols)).to_json())["config"]
+    envelope = next(layer for layer in config["layers"] if layer["class_name"] != "InputLayer")
+    keras.config.set_floatx("float64")
+    out, pull = jax.vjp(function, *[jax.numpy.asarray(x, "float64") for x in inputs])
+    cotangent = rng.standard_normal(out.shape).astype("float32")
+    dx = pull(cotangent.astype("float64"))
+    keras.config.set_floatx("float32")
+    out32, pull32 = jax.vjp(function, *[jax.numpy.asarray(x) for x in inputs])
+    dx32 = pull32(jax.numpy.asarray(cotangent))
+    assert out.dtype == np.float64 and out32.dtype == np.float32, name
+    return {
+        "name": name,
+        "module": envelope["module"],
+        "class_name": envelope["class_name"],
+        "config": envelope["config"],
+        "inbound_nodes": envelope["inbound_nodes"],
+        "use_causal_mask": False,
+        "same_input": False,
+        "inputs": [tensor(x) for x in inputs],
+        "weights": [],
+        "output": tensor(out),
+        "output_tolerance": tolerance(out, out32),
+        "output_gradient": tensor(cotangent),
+        "input_gradients": [tensor(g) for g in dx],
+        "input_gradient_tolerances": [tolerance(g, h) for g, h in zip(dx, dx32)],
+        "weight_gradients": [],
+        "weight_gradient_tolerances": [],
+    }
+
+
+def operation_cases():
+    c = []
+    x, y = (3, 4), (3, 4)
+
+    def add(name, function, *shapes):
+        c.append(operation_case("operation " + name, function, shapes or (x,)))
+
+    add("x + y", lambda a, b: a + b, x, y)
+    add("x - y", lambda a, b: a - b, x, y)
+    add("x * y repeated", lambda a, b: a * b, x, (1, 4))
+    add("maximum", keras.ops.maximum, x, y)
+    add("minimum", keras.ops.minimum, x, y)
+    add("x + 1.5", lambda a: a + 1.5)
+    add("0.5 * x", lambda a: 0.5 * a)
+    add("x / 3", lambda a: a / 3)
+    add("divide", lambda a: keras.ops.divide(a, 8.0))
+    add("1 - x", lambda a: 1 - a)
+    add("x - 2", lambda a: a - 2, (5,))
+    add("-x", lambda a: -a)
+    add("array without dimensions", lambda a: a * np.float32(0.25))
+    add("reshape", lambda a: keras.ops.reshape(a, (-1, 2, 6)))
+    add("transpose", lambda a: keras.ops.transpose(a, (0, 3, 1, -2)), (2, 3, 4))
+    add("matmul", keras.ops.matmul, x, (4, 5))
+    add("matmul of heads", lambda a, b: a @ b, (2, 3, 70), (2, 70, 5))
+    add("softmax", lambda a: keras.ops.softmax(a))
+    add("softmax axis 1", lambda a: keras.ops.softmax(a, axis=1))
+    add("x[:, 1]", lambda a: a[:, 1])
+    add("x[:, -1]", lambda a: a[:, -1], (5,))
+    add("x[:, 1:3]", lambda a: a[:, 1:3])
+    add("x[..., 0]", lambda a: a[..., 0])
+    add("x[:, :, None]", lambda a: a[:, :, None])
+    add("x[:, 0:2, 1, -3:-1]", lambda a: a[:, 0:2, 1, -3:-1], (3, 2, 4))
+    add("x[:, 1, ..., 1:]", lambda a: a[:, 1, ..., 1:], (3, 2, 4))
+    return c
 
 
 def activation_inputs(name):
@@ -225,6 +315,15 @@ def layer_cases():
 
     c.append(case("Embedding", lambda d: L.Embedding(7, 5, dtype=d), [(6,)], ids=7))
     c.append(case("Embedding of one id", lambda d: L.Embedding(7, 5, dtype=d), [()], ids=7))
+    for options in ({}, {"tie_weights": False}, {"logit_soft_cap": 0.5}):
+        for reverse in (False, True):
+            name = f"ReversibleEmbedding {options} {'back' if reverse else ''}"
+            c.append(case(name, lambda d, o=options: L.ReversibleEmbedding(7, 5, dtype=d, **o),
+                          [(6, 5) if reverse else (6,)], ids=None if reverse else 7, kwargs={"reverse": reverse}))
+    for options in ({"groups": 2}, {"groups": -1, "center": False}, {"groups": 1, "scale": False, "epsilon": 0.1}):
+        c.append(case(f"GroupNormalization {options}", lambda d, o=options: L.GroupNormalization(dtype=d, **o),
+                      [(3, 2, 6)]))
+    c.append(case("GroupNormalization of a row", lambda d: L.GroupNormalization(3, dtype=d), [(6,)]))
     for options in ({}, {"epsilon": 1e-5, "center": False}, {"scale": False}, {"center": False, "scale": False},
                     {"axis": [-2, -1]}, {"axis": [1, 2, 3]}, {"rms_scaling": True}):
         c.append(case(f"LayerNormalization {options}", lambda d, o=options: L.LayerNormalization(dtype=d, **o),
@@ -235,9 +334,10 @@ def layer_cases():
     shapes = {"equal": [(2, 3), (2, 3)], "three": [(2, 3), (2, 3), (2, 3)], "last": [(2, 3), (2, 1)],
               "first": [(1, 3), (2, 3)], "both": [(2, 1), (1, 3)], "middle": [(2, 1, 4), (2, 3, 4)],
               "ends": [(1, 3, 1), (2, 3, 4)], "all": [(1, 1), (2, 3)], "three ways": [(2, 1), (1, 3), (2, 3)]}
-    for kind in ("Add", "Multiply", "Subtract", "Average"):
+    for kind in ("Add", "Multiply", "Subtract", "Average", "Maximum", "Minimum"):
         for name, inputs in shapes.items():
-            if kind == "Subtract" and len(inputs) != 2 or kind == "Average" and name not in ("equal", "three ways"):
+            if kind == "Subtract" and len(inputs) != 2 or kind in ("Average", "Minimum") and name not in (
+                    "equal", "three ways"):
                 continue
             c.append(case(f"{kind} {name}", lambda d, k=kind: getattr(L, k)(dtype=d), inputs))
     for axis, inputs in ((-1, [(2, 3), (2, 1)]), (1, [(2, 3), (1, 3), (4, 3)]), (2, [(2, 3, 2), (2, 1, 2)])):
@@ -255,6 +355,8 @@ def layer_cases():
     def mha(name, shapes, same=False, causal=False, **options):
         options = {"num_heads": 2, "key_dim": 3, **options}
         kwargs = {"use_causal_mask": True} if causal else {}
+        if options.get("dropout"):
+            kwargs["training"] = False  # what JAX would drop isn't what Rankine drops
         c.append(case("MultiHeadAttention " + name, lambda d: L.MultiHeadAttention(dtype=d, **options), shapes, same=same,
                       kwargs=kwargs))
 
@@ -275,6 +377,14 @@ def layer_cases():
     mha("cross causal", [x, (7, 4)], causal=True)
     mha("cross causal short", [(7, 6), (3, 4)], causal=True)
     mha("cross with key", [x, (7, 4), (7, 3)], value_dim=5, use_bias=False)
+    mha("wide heads", [x, (7, 4)], key_dim=5, value_dim=4, num_heads=3)
+    mha("self gate", [x, x], same=True, use_gate=True, value_dim=4)
+    mha("cross gate without bias", [x, (7, 4)], use_gate=True, use_bias=False, causal=True)
+    mha("self window", [x, x], same=True, sliding_window=2)
+    mha("self window causal", [x, x], same=True, sliding_window=2, causal=True)
+    mha("cross window beyond the keys", [(7, 6), (3, 4)], sliding_window=2)
+    mha("dropout, not training", [x, x], same=True, dropout=0.4)
+    gqa("gate window causal", [x, x], same=True, use_gate=True, sliding_window=3, causal=True)
     gqa("self", [x, x], same=True)
     gqa("self causal", [x, x], same=True, causal=True)
     gqa("one group", [x, x], same=True, causal=True, num_key_value_heads=1, use_bias=False)
@@ -341,5 +451,5 @@ def write(name, cases):
 
 
 if __name__ == "__main__":
-    write("layers.json", layer_cases())
+    write("layers.json", layer_cases() + operation_cases())
     write("losses.json", loss_cases())

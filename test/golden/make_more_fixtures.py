@@ -243,11 +243,37 @@ def probabilities_data(np, rng):
     return {"x": x}, {"kind": kind, "flags": flags}
 
 
+def build_everyday(keras):
+    """Merges, what Keras writes for operators and keras.ops, frozen layers and GroupNormalization."""
+    L, ops = keras.layers, keras.ops
+    x = L.Input((5, 9), name="x")
+    a = L.Dense(12, activation="tanh", name="left")(x)
+    b = L.Dense(12, activation="gelu", trainable=False, name="right")(x)
+    high, low = L.Maximum(name="high")([a, b]), L.Minimum(name="low")([a, b])
+    h = L.Average(name="middle")([L.Subtract(name="range")([high, low]), a, b])
+    h = 0.5 * h + low / 3 - a
+    h = L.GroupNormalization(3, name="group_norm")(h)
+    weights = ops.softmax(ops.matmul(h, L.Permute((2, 1), name="columns")(h)) / 2.0)
+    h = ops.reshape(ops.matmul(weights, h), (-1, 5, 3, 4))
+    h = ops.reshape(ops.transpose(h, (0, 2, 1, 3)), (-1, 3, 20))
+    h = L.LayerNormalization(trainable=False, name="frozen_norm")(h)
+    h = L.Concatenate(name="ends")([h[:, 0], h[:, -1]])
+    return keras.Model(x, L.Dense(4, name="logits")(h), name="everyday"), dict(
+        optimizer=keras.optimizers.AdamW(5e-3, weight_decay=0.02, global_clipnorm=0.5), loss=base.sparse_ce(keras)
+    )
+
+
+def everyday_data(np, rng):
+    x = rng.normal(size=(STEPS, 10, 5, 9)).astype("float32")
+    return {"x": x}, {"y": x[:, :, 0, :4].argmax(-1).astype("int32")}
+
+
 FIXTURES = {
     "dropout": (build_dropout, dropout_data, 201, {"dropout": True}),
     "two_outputs": (build_two_outputs, two_outputs_data, 202, {}),
     "text": (build_text, text_data, 203, {}),
     "probabilities": (build_probabilities, probabilities_data, 204, {"outputs": ["kind", "flags"]}),
+    "everyday": (build_everyday, everyday_data, 205, {}),
 }
 
 # ---------------------------------------------------------------------------

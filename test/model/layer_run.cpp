@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "runtime/model/operation.hpp"
+
 using namespace rankine;
 
 Tensor Array::tensor() {
@@ -88,6 +90,13 @@ std::unique_ptr<Layer> make_layer(const std::string& class_name, const nlohmann:
   throw std::logic_error("no layer of class " + class_name);
 }
 
+std::unique_ptr<Layer> make_operation(const nlohmann::json& envelope, DType dtype) {
+  const std::string class_name = envelope["class_name"];
+  const LayerKind* kind = find_operation_kind(envelope["module"].get<std::string>(), class_name);
+  if (kind == nullptr) throw std::logic_error("no operation of class " + class_name);
+  return kind->make({class_name, "tested", dtype, true}, operation_config(envelope, "the operation"));
+}
+
 LayerRun::LayerRun(const std::string& class_name, const nlohmann::json& config, DType dtype)
     : layer_(make_layer(class_name, config, dtype)), dtype_(dtype) {}
 
@@ -154,12 +163,19 @@ LayerRun::Result LayerRun::run(Backend& backend, std::int64_t begin, std::int64_
   std::vector<Tensor> input_gradients, weight_gradients;
   for (const Array& input : inputs) result.input_gradients.push_back(Array::of(input.shape, dtype_));
   for (const Array& weight : weights_) result.weight_gradients.push_back(Array::of(weight.shape, dtype_));
+  std::vector<bool> wanted(weights_.size(), wants_weight_gradients);
+  for (const int idle : plan.idle_variables) {
+    const auto i = static_cast<std::size_t>(idle);
+    wanted[i] = false;
+    const auto elements = static_cast<std::size_t>(weights_[i].shape.elements());
+    result.weight_gradients[i] = Array::of(weights_[i].shape, dtype_, std::vector<double>(elements, 0.0));
+  }
   for (std::size_t i = 0; i < inputs.size(); ++i)
     input_gradients.push_back(wants_input_gradients && is_floating(inputs[i].dtype)
                                   ? result.input_gradients[i].tensor()
                                   : Tensor{});
-  for (Array& gradient : result.weight_gradients)
-    weight_gradients.push_back(wants_weight_gradients ? gradient.tensor() : Tensor{});
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    weight_gradients.push_back(wanted[i] ? result.weight_gradients[i].tensor() : Tensor{});
   Array given = output_gradient.rows(begin, end);
   call.scratch = backward_scratch.tensors;
   call.output_gradient = given.tensor();

@@ -37,6 +37,8 @@ struct DeclaredVariable {
 class LayerRun {
  public:
   LayerRun(const std::string& class_name, const nlohmann::json& config, rankine::DType dtype);
+  LayerRun(std::unique_ptr<rankine::Layer> layer, rankine::DType dtype)
+      : layer_(std::move(layer)), dtype_(dtype) {}
 
   /// Builds for these inputs. With `same_input` the first one is given in every place.
   void set_inputs(std::vector<Array> inputs, bool same_input = false);
@@ -75,5 +77,8 @@ class LayerRun {
 /// A layer by class name; throws what its maker throws.
 std::unique_ptr<rankine::Layer> make_layer(const std::string& class_name, const nlohmann::json& config,
                                            rankine::DType dtype = rankine::DType::float32);
+/// An operation from the envelope that Keras writes for it.
+std::unique_ptr<rankine::Layer> make_operation(const nlohmann::json& envelope,
+                                               rankine::DType dtype = rankine::DType::float32);
 /// The largest distance of two lists of equal length.
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b);

@@ -42,6 +42,8 @@ LayerRun dropout(const json& config, std::int64_t samples, std::int64_t width) {
 TEST_CASE("every kind of layer has one row of the table", "[layers]") {
   std::set<std::string_view> names;
   for (const LayerKind& kind : layer_kinds()) CHECK(names.insert(kind.class_name).second);
+  for (const LayerKind& kind : operation_kinds())
+    CHECK(find_operation_kind(kind.module, kind.class_name) == &kind);
   for (const char* name : {"Dense", "EinsumDense", "Embedding", "LayerNormalization", "RMSNormalization",
                            "Dropout", "Activation", "Softmax", "Add", "Multiply", "Concatenate", "Reshape",
                            "Flatten", "GlobalAveragePooling1D", "MultiHeadAttention", "GroupQueryAttention"})
@@ -91,17 +93,13 @@ TEST_CASE("options that aren't supported are refused by layer and option", "[lay
        {"bias axis d"}},
       {"EinsumDense", {{"equation", "abc,cd->abd"}, {"output_shape", {3, 4}}}, {k_sequence}, {"label b"}},
       {"MultiHeadAttention",
-       {{"num_heads", 2}, {"key_dim", 3}, {"dropout", 0.1}},
+       {{"num_heads", 2}, {"key_dim", 3}, {"dropout", 1.0}},
        {k_sequence, k_sequence},
-       {"dropout"}},
+       {"dropout", "below 1"}},
       {"MultiHeadAttention",
-       {{"num_heads", 2}, {"key_dim", 3}, {"use_gate", true}},
+       {{"num_heads", 2}, {"key_dim", 3}, {"sliding_window", 0}},
        {k_sequence, k_sequence},
-       {"use_gate"}},
-      {"MultiHeadAttention",
-       {{"num_heads", 2}, {"key_dim", 3}, {"sliding_window", 4}},
-       {k_sequence, k_sequence},
-       {"sliding_window"}},
+       {"sliding_window", "at least 1"}},
       {"MultiHeadAttention",
        {{"num_heads", 2}, {"key_dim", 3}, {"attention_axes", {1, 2}}},
        {k_sequence, k_sequence},
@@ -193,6 +191,36 @@ TEST_CASE("an id outside the table is named with its layer", "[layers]") {
   run.set_inputs({Array::of({1, 2}, DType::int32, {1, 3})});
   run.set_weights({Array::of({3, 2}, DType::float32, {1, 2, 3, 4, 5, 6})});
   CHECK_THROWS_WITH(run.run(backend(), 0, 1, {}), Contains("tokens") && Contains("3"));
+}
+
+TEST_CASE("attention drops the same weights wherever a sample is computed", "[layers]") {
+  const json config = {{"num_heads", 2}, {"key_dim", 3}, {"dropout", 0.5}};
+  LayerRun run("MultiHeadAttention", config, DType::float32);
+  std::vector<double> values;
+  for (int i = 0; i < 4 * 5 * 6; ++i) values.push_back(std::sin(1.0 + i));
+  const Array x = Array::of({4, 5, 6}, DType::float32, values);
+  run.set_inputs({x, x}, true);
+  std::vector<Array> weights;
+  for (const DeclaredVariable& variable : run.variables()) {
+    std::vector<double> w(static_cast<std::size_t>(variable.shape.elements()));
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] = std::cos(static_cast<double>(i + weights.size()));
+    weights.push_back(Array::of(variable.shape, DType::float32, w));
+  }
+  run.set_weights(std::move(weights));
+  const auto output = [&](std::int64_t begin, std::int64_t end) {
+    return run.run(backend(), begin, end, {}).output;
+  };
+  const Array whole = output(0, 4);
+  CHECK(whole.rows(0, 2).singles == output(0, 2).singles);
+  CHECK(whole.rows(2, 4).singles == output(2, 4).singles);
+  CHECK(output(0, 4).singles == whole.singles);
+  ++run.step;
+  CHECK(output(0, 4).singles != whole.singles);
+  run.training = false;
+  const Array still = output(0, 4);
+  CHECK(still.singles != whole.singles);
+  ++run.step;
+  CHECK(output(0, 4).singles == still.singles);
 }
 
 TEST_CASE("layers keep no more than their gradient needs", "[layers]") {

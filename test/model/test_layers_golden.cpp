@@ -25,13 +25,16 @@ Backend& backend() {
 }
 
 LayerRun run_of(const json& golden, DType dtype) {
-  LayerRun run(golden["class_name"], golden["config"], dtype);
+  LayerRun run = golden.contains("module") ? LayerRun(make_operation(golden, dtype), dtype)
+                                           : LayerRun(golden["class_name"], golden["config"], dtype);
   std::vector<Array> inputs, weights;
   for (const json& input : golden["inputs"]) inputs.push_back(Array::from_json(input, dtype));
   for (const json& weight : golden["weights"]) weights.push_back(Array::from_json(weight, dtype));
   run.set_inputs(std::move(inputs), golden["same_input"]);
   run.set_weights(std::move(weights));
   run.arguments.use_causal_mask = golden["use_causal_mask"];
+  run.arguments.reverse = golden.value("reverse", false);
+  run.training = golden.value("training", true);
   return run;
 }
 

@@ -11,9 +11,9 @@
 namespace rankine {
 namespace {
 
-/// The four projections in the order of their variables.
-enum class Projection : std::uint8_t { query, key, value, output };
-/// Those of the inputs.
+/// The projections in the order of their variables.
+enum class Projection : std::uint8_t { query, key, gate, value, output };
+/// Those that attention itself is computed from.
 constexpr std::array k_inputs{Projection::query, Projection::key, Projection::value};
 
 /// When query, value and key are one value, their three products are one: its kernel is packed group by
@@ -29,6 +29,8 @@ class AttentionLayer final : public Layer {
     const std::int64_t out = output(inputs).shape[-1];
     add(variables, "query", {inputs[0].shape[-1], o.heads, o.key_dim}, {o.heads, o.key_dim});
     add(variables, "key", {key_of(inputs).shape[-1], o.groups, o.key_dim}, {o.groups, o.key_dim});
+    if (o.use_gate)
+      add(variables, "gate", {inputs[0].shape[-1], o.heads, o.value_dim}, {o.heads, o.value_dim});
     add(variables, "value", {inputs[1].shape[-1], o.groups, o.value_dim}, {o.groups, o.value_dim});
     add(variables, "attention_output", {o.heads, o.value_dim, out}, {out});
   }
@@ -66,11 +68,18 @@ class AttentionLayer final : public Layer {
     plan.backward_scratch = {projected, attended};
     const bool may_pack =
         std::all_of(inputs.begin(), inputs.end(), [&](const ValueSpec& x) { return x == inputs[0]; });
-    if (!may_pack) return plan;
-    const TensorSpec kernel{{inputs[0].shape[-1], packed_width()}, dtype, false};
-    const TensorSpec bias{{packed_width()}, dtype, false};
-    plan.forward_scratch = {kernel, bias};
-    plan.backward_scratch.insert(plan.backward_scratch.end(), {kernel, kernel, bias});
+    if (may_pack) {
+      const TensorSpec kernel{{inputs[0].shape[-1], packed_width()}, dtype, false};
+      const TensorSpec bias{{packed_width()}, dtype, false};
+      plan.forward_scratch = {kernel, bias};
+      plan.backward_scratch.insert(plan.backward_scratch.end(), {kernel, kernel, bias});
+    }
+    if (options_.use_gate) {
+      // What goes into the sigmoid; the gate comes last in the scratch, backward with one more.
+      plan.saved.push_back(attended);
+      plan.forward_scratch.push_back(attended);
+      plan.backward_scratch.insert(plan.backward_scratch.end(), {attended, attended});
+    }
     return plan;
   }
 
@@ -85,17 +94,39 @@ class AttentionLayer final : public Layer {
                              part(call, call.saved[0], p));
     }
     call.backend.attention(core(call));
+    Tensor attended = call.saved[1];
+    if (options_.use_gate) {
+      attended = call.scratch.back();
+      map(call, Projection::gate)
+          .forward(call.backend, call.inputs[0], kernel(call, Projection::gate), bias(call, Projection::gate),
+                   call.saved[3]);
+      call.backend.activation(k_sigmoid, call.saved[3], attended);
+      call.backend.multiply(call.saved[1], attended, attended);
+    }
     map(call, Projection::output)
-        .forward(call.backend, call.saved[1], kernel(call, Projection::output),
-                 bias(call, Projection::output), call.output);
+        .forward(call.backend, attended, kernel(call, Projection::output), bias(call, Projection::output),
+                 call.output);
   }
 
   void backward(const CallContext& call) const override {
     const Tensor &projected_gradient = call.scratch[0], &attended_gradient = call.scratch[1];
-    variable_gradients(call, Projection::output, call.saved[1], call.output_gradient);
+    const Tensor gate = options_.use_gate ? call.scratch.back() : Tensor{};
+    const Tensor gate_gradient = options_.use_gate ? call.scratch[call.scratch.size() - 2] : Tensor{};
+    Tensor attended = call.saved[1];
+    if (gate) {
+      attended = gate_gradient;
+      call.backend.activation(k_sigmoid, call.saved[3], gate);
+      call.backend.multiply(call.saved[1], gate, attended);
+    }
+    variable_gradients(call, Projection::output, attended, call.output_gradient);
     map(call, Projection::output)
         .input_gradient(call.backend, call.output_gradient, kernel(call, Projection::output),
                         attended_gradient);
+    if (gate) {
+      call.backend.multiply(attended_gradient, call.saved[1], gate_gradient);
+      call.backend.activation_gradient(k_sigmoid, call.saved[3], gate_gradient, gate_gradient);
+      call.backend.multiply(attended_gradient, gate, attended_gradient);
+    }
     const Attention forward = core(call);
     Attention gradient = forward;
     place(call, projected_gradient, gradient);
@@ -108,17 +139,26 @@ class AttentionLayer final : public Layer {
     } else {
       separate_backward(call, projected_gradient);
     }
+    if (gate) {
+      variable_gradients(call, Projection::gate, call.inputs[0], gate_gradient);
+      if (call.input_gradients[0])
+        map(call, Projection::gate)
+            .input_gradient(call.backend, gate_gradient, kernel(call, Projection::gate),
+                            call.input_gradients[0], true);
+    }
   }
 
  private:
   enum class Direction : std::uint8_t { pack, unpack };
+  static constexpr ActivationFunction k_sigmoid{ActivationKind::sigmoid};
 
   // ---- variables
 
   void add(VariableBuilder& variables, const std::string& name, const Shape& kernel,
            const Shape& bias) const {
-    const std::string attribute =
-        options_.attribute_prefix + (name == "attention_output" ? "output" : name) + "_dense";
+    // Keras shows its sublayers under public names, but not the gate.
+    const std::string prefix = name == "gate" ? "_" : options_.attribute_prefix;
+    const std::string attribute = prefix + (name == "attention_output" ? "output" : name) + "_dense";
     // The contracted dimensions are all but the bias's.
     const int contracted = kernel.rank() - bias.rank();
     const Fans fans{static_cast<double>(kernel.product(0, contracted)), static_cast<double>(bias.elements())};
@@ -128,7 +168,8 @@ class AttentionLayer final : public Layer {
                     common().trainable);
   }
   std::size_t kernel_index(Projection p) const {
-    return (options_.use_bias ? 2 : 1) * static_cast<std::size_t>(p);
+    const bool after_absent_gate = !options_.use_gate && p > Projection::gate;
+    return (options_.use_bias ? 2 : 1) * (static_cast<std::size_t>(p) - (after_absent_gate ? 1 : 0));
   }
   /// Kernels as matrices.
   Tensor kernel(const CallContext& call, Projection p) const { return call.variables[kernel_index(p)]; }
@@ -140,7 +181,7 @@ class AttentionLayer final : public Layer {
 
   static const ValueSpec& key_of(std::span<const ValueSpec> inputs) { return inputs.back(); }
   static std::size_t input_index(const CallContext& call, Projection p) {
-    return p == Projection::query ? 0 : p == Projection::value ? 1 : call.inputs.size() - 1;
+    return p == Projection::key ? call.inputs.size() - 1 : p == Projection::value ? 1 : 0;
   }
   static const Tensor& input(const CallContext& call, Projection p) {
     return call.inputs[input_index(call, p)];
@@ -153,10 +194,10 @@ class AttentionLayer final : public Layer {
   }
 
   std::int64_t heads_of(Projection p) const {
-    return p == Projection::query ? options_.heads : options_.groups;
+    return p == Projection::query || p == Projection::gate ? options_.heads : options_.groups;
   }
   std::int64_t head_dim_of(Projection p) const {
-    return p == Projection::value ? options_.value_dim : options_.key_dim;
+    return p == Projection::value || p == Projection::gate ? options_.value_dim : options_.key_dim;
   }
 
   LinearMap map(const CallContext& call, Projection p) const {
@@ -219,6 +260,8 @@ class AttentionLayer final : public Layer {
                 .value_dim = options_.value_dim};
     a.scale = 1.0 / std::sqrt(static_cast<double>(options_.key_dim));
     a.causal = call.arguments.use_causal_mask;
+    a.window = options_.window;
+    if (call.training) a.dropout = {options_.dropout, call.seed, call.first_sample, call.step, call.call};
     place(call, call.saved[0], a);
     a.output = call.saved[1].data;
     a.statistics = call.saved[2].data;

@@ -13,12 +13,14 @@ void read_common(ConfigReader& reader, AttentionOptions& options) {
   options.use_bias = reader.get<bool>("use_bias", true);
   options.kernel_initializer = reader.initializer("kernel_initializer", "glorot_uniform");
   options.bias_initializer = reader.initializer("bias_initializer", "zeros");
-  if (const double rate = reader.get<double>("dropout", 0.0); rate != 0.0)
-    reader.refuse("has dropout = " + std::to_string(rate) + " on its attention scores; only 0 is supported");
-  if (reader.get<bool>("use_gate", false))
-    reader.refuse("has use_gate = true; only use_gate = false is supported");
-  if (reader.optional<std::int64_t>("sliding_window"))
-    reader.refuse("has a sliding_window; only sliding_window = null is supported");
+  options.dropout = reader.get<double>("dropout", 0.0);
+  if (!(options.dropout >= 0.0 && options.dropout < 1.0))
+    reader.refuse("has dropout = " + std::to_string(options.dropout) + "; it must be at least 0 and below 1");
+  options.use_gate = reader.get<bool>("use_gate", false);
+  const auto window = reader.optional<std::int64_t>("sliding_window");
+  if (window && *window < 1)
+    reader.refuse("has sliding_window = " + std::to_string(*window) + "; it must be at least 1");
+  options.window = window.value_or(0);
   reader.ignore({"seed", "flash_attention"});
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/model/layers/checks.hpp"
 #include "runtime/model/layers/rows.hpp"
 
 namespace rankine {
@@ -118,6 +119,49 @@ void BroadcastSum::run(Backend& backend, const Tensor& from, const Tensor& to, s
     }
     backend.gemm(sum);
     source = target;
+  }
+}
+
+ValueSpec broadcast_output(const LayerCommon& common, std::span<const ValueSpec> inputs) {
+  if (inputs.empty()) refuse_layer(common, "is called without inputs");
+  ValueSpec result = inputs[0];
+  for (const ValueSpec& input : inputs) {
+    expect_dtype(common, input);
+    bool fits = input.shape.rank() == result.shape.rank();
+    for (int d = 0; fits && d < input.shape.rank(); ++d) {
+      fits = input.shape[d] == result.shape[d] || input.shape[d] == 1 || result.shape[d] == 1;
+      if (result.shape[d] == 1) result.shape[d] = input.shape[d];
+    }
+    if (!fits)
+      refuse_layer(common, "can't combine samples of shapes " + inputs[0].shape.to_string() + " and " +
+                               input.shape.to_string() +
+                               "; sizes must be equal or 1, and the number of dimensions equal");
+  }
+  return result;
+}
+
+std::vector<TensorSpec> broadcast_sum_scratch(const ValueSpec& output, std::span<const ValueSpec> inputs) {
+  std::int64_t ones = 0;
+  std::vector<std::int64_t> between;
+  for (const ValueSpec& input : inputs) {
+    const BroadcastSum sum(output.shape, input.shape);
+    const std::vector<std::int64_t> elements = sum.between();
+    between.resize(std::max(between.size(), elements.size()));
+    for (std::size_t i = 0; i < elements.size(); ++i) between[i] = std::max(between[i], elements[i]);
+    ones = std::max(ones, sum.ones());
+  }
+  std::vector<TensorSpec> scratch = {{{ones}, output.dtype, false}};
+  for (const std::int64_t elements : between) scratch.push_back({{elements}, output.dtype, true});
+  return scratch;
+}
+
+void sum_back(const CallContext& call, const Tensor& from, const Tensor& to,
+              std::span<const Tensor> scratch) {
+  const BroadcastSum sum(sample_shape(from), sample_shape(to));
+  if (!sum.is_nothing()) {
+    sum.run(call.backend, from, to, call.samples, scratch.subspan(1), scratch[0]);
+  } else if (from.data != to.data) {
+    call.backend.copy(from, to);
   }
 }
 

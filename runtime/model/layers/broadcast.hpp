@@ -36,4 +36,15 @@ class BroadcastSum {
   Shape from_, to_;
 };
 
+/// The output of an elementwise layer over inputs of one shape, where a size of 1 (not of the batch) is
+/// repeated. Refuses inputs that don't fit.
+ValueSpec broadcast_output(const LayerCommon& common, std::span<const ValueSpec> inputs);
+
+/// What `sum_back` needs for the gradients of these inputs: ones, then the results between the runs.
+std::vector<TensorSpec> broadcast_sum_scratch(const ValueSpec& output, std::span<const ValueSpec> inputs);
+
+/// to = from, summed over the dimensions that the broadcast of an input repeated; a copy when there are none
+/// (nothing when both are one tensor). `scratch` is that of broadcast_sum_scratch.
+void sum_back(const CallContext& call, const Tensor& from, const Tensor& to, std::span<const Tensor> scratch);
+
 }  // namespace rankine

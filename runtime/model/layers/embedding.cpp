@@ -1,3 +1,5 @@
+#include "runtime/model/layers/embedding.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include "runtime/error.hpp"
@@ -32,30 +34,15 @@ class Embedding final : public Layer {
   }
 
   ValueSpec output(std::span<const ValueSpec> inputs) const override {
-    expect_inputs(common(), inputs, 1);
-    if (inputs[0].dtype != DType::int32)
-      refuse_layer(common(), "looks up " + std::string(name_of(inputs[0].dtype)) +
-                                 " ids; give the model's Input dtype=\"int32\"");
-    std::vector<std::int64_t> sizes = inputs[0].shape.sizes();
-    sizes.push_back(output_dim_);
-    return {Shape(std::move(sizes)), common().dtype};
+    return looked_up(common(), inputs, output_dim_);
   }
 
   CallPlan plan(std::span<const ValueSpec>, const CallArguments&) const override { return {}; }
 
-  void forward(const CallContext& call) const override {
-    try {
-      call.backend.gather(call.variables[0], call.inputs[0], call.output);
-    } catch (const DataError& error) {
-      throw DataError(layer_label(common()) + ": " + error.what());
-    }
-  }
+  void forward(const CallContext& call) const override { look_up(common(), call, call.variables[0]); }
 
   void backward(const CallContext& call) const override {
-    if (!call.variable_gradients[0]) return;
-    const Shape& ids = call.inputs[0].shape;
-    call.backend.scatter_add(call.inputs[0], call.output_gradient,
-                             call.row_leaves(ids.product(1, ids.rank())), call.variable_gradients[0]);
+    look_up_gradient(call, call.variable_gradients[0]);
   }
 
  private:
@@ -64,6 +51,31 @@ class Embedding final : public Layer {
 };
 
 }  // namespace
+
+ValueSpec looked_up(const LayerCommon& common, std::span<const ValueSpec> inputs, std::int64_t output_dim) {
+  expect_inputs(common, inputs, 1);
+  if (inputs[0].dtype != DType::int32)
+    refuse_layer(common, "looks up " + std::string(name_of(inputs[0].dtype)) +
+                             " ids; give the model's Input dtype=\"int32\"");
+  std::vector<std::int64_t> sizes = inputs[0].shape.sizes();
+  sizes.push_back(output_dim);
+  return {Shape(std::move(sizes)), common.dtype};
+}
+
+void look_up(const LayerCommon& common, const CallContext& call, const Tensor& table) {
+  try {
+    call.backend.gather(table, call.inputs[0], call.output);
+  } catch (const DataError& error) {
+    throw DataError(layer_label(common) + ": " + error.what());
+  }
+}
+
+void look_up_gradient(const CallContext& call, const Tensor& table_gradient) {
+  if (!table_gradient) return;
+  const Shape& ids = call.inputs[0].shape;
+  call.backend.scatter_add(call.inputs[0], call.output_gradient, call.row_leaves(ids.product(1, ids.rank())),
+                           table_gradient);
+}
 
 std::unique_ptr<Layer> make_embedding(LayerCommon common, const nlohmann::json& config) {
   return std::make_unique<Embedding>(std::move(common), config);

@@ -23,21 +23,7 @@ class Merge final : public Layer {
 
   ValueSpec output(std::span<const ValueSpec> inputs) const override {
     if (operation_ == Operation::subtract) expect_inputs(common(), inputs, 2);
-    if (inputs.empty()) refuse_layer(common(), "is called without inputs");
-    ValueSpec result = inputs[0];
-    for (const ValueSpec& input : inputs) {
-      expect_dtype(common(), input);
-      bool fits = input.shape.rank() == result.shape.rank();
-      for (int d = 0; fits && d < input.shape.rank(); ++d) {
-        fits = input.shape[d] == result.shape[d] || input.shape[d] == 1 || result.shape[d] == 1;
-        if (result.shape[d] == 1) result.shape[d] = input.shape[d];
-      }
-      if (!fits)
-        refuse_layer(common(), "can't combine samples of shapes " + inputs[0].shape.to_string() + " and " +
-                                   input.shape.to_string() +
-                                   "; sizes must be equal or 1, and the number of dimensions equal");
-    }
-    return result;
+    return broadcast_output(common(), inputs);
   }
 
   CallPlan plan(std::span<const ValueSpec> inputs, const CallArguments&) const override {
@@ -51,18 +37,7 @@ class Merge final : public Layer {
     if (repeats || operation_ == Operation::subtract) plan.forward_scratch = {whole};
     if (!repeats) return plan;
     plan.backward_scratch = {whole, whole};
-    std::int64_t ones = 0;
-    std::vector<std::int64_t> between;
-    for (const ValueSpec& input : inputs) {
-      const BroadcastSum sum(out.shape, input.shape);
-      const std::vector<std::int64_t> elements = sum.between();
-      between.resize(std::max(between.size(), elements.size()));
-      for (std::size_t i = 0; i < elements.size(); ++i) between[i] = std::max(between[i], elements[i]);
-      ones = std::max(ones, sum.ones());
-    }
-    plan.backward_scratch.push_back({{ones}, common().dtype, false});
-    for (const std::int64_t elements : between)
-      plan.backward_scratch.push_back({{elements}, common().dtype, true});
+    for (const TensorSpec& spec : broadcast_sum_scratch(out, inputs)) plan.backward_scratch.push_back(spec);
     return plan;
   }
 
@@ -97,9 +72,9 @@ class Merge final : public Layer {
       if (operation_ == Operation::multiply) {
         const Tensor product = sum.is_nothing() ? dx : call.scratch[1];
         multiply_by_others(call, i, product);
-        sum_back(call, sum, product, dx);
+        sum_back(call, product, dx, sum_scratch(call));
       } else {
-        sum_back(call, sum, call.output_gradient, dx);
+        sum_back(call, call.output_gradient, dx, sum_scratch(call));
         const double factor = factor_of(i, call.inputs.size());
         if (factor != 1.0) call.backend.scale(dx, factor, dx);
       }
@@ -123,13 +98,9 @@ class Merge final : public Layer {
     }
     if (factor != &product) call.backend.copy(*factor, product);
   }
-  static void sum_back(const CallContext& call, const BroadcastSum& sum, const Tensor& from,
-                       const Tensor& to) {
-    if (!sum.is_nothing()) {
-      sum.run(call.backend, from, to, call.samples, call.scratch.subspan(3), call.scratch[2]);
-    } else if (from.data != to.data) {
-      call.backend.copy(from, to);
-    }
+  /// Absent when no input is repeated.
+  static std::span<const Tensor> sum_scratch(const CallContext& call) {
+    return call.scratch.empty() ? call.scratch : call.scratch.subspan(2);
   }
   double factor_of(std::size_t input, std::size_t count) const {
     if (operation_ == Operation::average) return 1.0 / static_cast<double>(count);
