@@ -237,7 +237,7 @@ class Group {
                            column = a.transposed ? i : chunk.terms.begin;
         p.a = {a.data.data + row * a.data.row + column, a.data.row};
         if (a.transposed) {
-          table_.gemm.pack_a(p.a, p.rows, p.terms, packed_a);
+          table_.gemm.pack_a(true, p.a, p.rows, p.terms, packed_a);
           p.a = {packed_a, 0};
         }
         for (int f = 0; f < chunk.folds; ++f)

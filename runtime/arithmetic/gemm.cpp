@@ -15,6 +15,8 @@ constexpr std::int64_t k_block_columns = 1024;
 constexpr std::int64_t k_passing_columns = 128;
 // Rows up to which all of A is packed at once.
 constexpr std::int64_t k_few_rows = 256;
+/// Columns from which on each element of a stored A is used often enough to be packed first.
+constexpr std::int64_t k_worth_packing = 192;
 /// Multiply-adds below which waking threads costs more than it saves.
 constexpr std::int64_t k_worth_sharing = std::int64_t{1} << 18;
 
@@ -69,14 +71,15 @@ class Part {
         even_block(columns.size(), few_rows ? k_passing_columns : k_block_columns, kernels_.tile_columns);
     std::int64_t terms = 0;
     for (const Chunk& chunk : plan_.chunks()) terms = std::max(terms, chunk.terms.size());
-    if (g_.transpose_a) a_ = area_.a.get<T>(static_cast<std::size_t>(rows_block * terms));
+    pack_a_ = g_.transpose_a || columns.size() >= k_worth_packing;
+    if (pack_a_) a_ = area_.a.get<T>(static_cast<std::size_t>(rows_block * terms));
     b_ = area_.b.get<T>(static_cast<std::size_t>(columns_block * terms));
     for (const Range wide : Blocks(columns, few_rows ? columns.size() : columns_block)) {
       take_slots(rows, wide);
       list_steps(rows, rows_block, wide, columns_block);
       for (std::size_t i = 0; i < area_.steps.size(); ++i) {
         const GemmStep& step = area_.steps[i];
-        if (step.new_a && g_.transpose_a) pack_a(step);
+        if (step.new_a && pack_a_) pack_a(step);
         if (step.new_b) pack_b(step);
         multiply_packed(step, i + 1 < area_.steps.size() ? &area_.steps[i + 1] : nullptr);
       }
@@ -133,7 +136,7 @@ class Part {
   // Without terms there may be no operand to point into, and nothing is packed.
   void pack_a(const GemmStep& step) {
     if (step.chunk->terms.size() == 0) return;
-    kernels_.pack_a(stored_a(step).from, step.rows.size(), step.chunk->terms.size(), a_);
+    kernels_.pack_a(g_.transpose_a, stored_a(step).from, step.rows.size(), step.chunk->terms.size(), a_);
   }
   void pack_b(const GemmStep& step) {
     if (step.chunk->terms.size() == 0) return;
@@ -150,7 +153,7 @@ class Part {
     p.rows = step.rows.size();
     p.columns = step.columns.size();
     p.terms = chunk.terms.size();
-    p.a_packed = g_.transpose_a || p.terms == 0;
+    p.a_packed = pack_a_ || p.terms == 0;
     p.a = p.a_packed ? Rows<const T>{a_, 0} : stored_a(step).from;
     p.b = b_;
     p.b_columns = p.columns;
@@ -176,6 +179,7 @@ class Part {
   T *a_ = nullptr, *b_ = nullptr, *slots_ = nullptr;
   Range slot_rows_, slot_columns_;
   int first_slot_ = 0;
+  bool pack_a_ = false;
 };
 
 Gemm batch_item(const Gemm& product, std::int64_t index) {

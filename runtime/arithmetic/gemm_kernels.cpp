@@ -115,9 +115,9 @@ RANKINE_INLINE void copy_rows(Rows<const T> from, int count, std::int64_t terms,
   }
 }
 
+// Of an A that is stored [terms, rows]: several panels at a time, so that whole cache lines are read at once.
 template <class T>
-void pack_a(Rows<const T> a, std::int64_t rows, std::int64_t terms, T* packed) {
-  // Several panels at a time, so that whole cache lines are read at once.
+void pack_a_transposed(Rows<const T> a, std::int64_t rows, std::int64_t terms, T* packed) {
   constexpr int width = Tile<T>::rows, run = 4;
   std::int64_t i = 0;
   for (; i + run * width <= rows; i += run * width) {
@@ -125,7 +125,7 @@ void pack_a(Rows<const T> a, std::int64_t rows, std::int64_t terms, T* packed) {
     for (std::int64_t k = 0; k < terms; ++k) {
       const T* row = a.data + k * a.row + i;
       RANKINE_UNROLL for (int panel = 0; panel < run; ++panel) {
-        Vec<T>::load(row + panel * width, width).store(to + (panel * terms + k) * width, width);
+        __builtin_memcpy(to + (panel * terms + k) * width, row + panel * width, width * sizeof(T));
       }
     }
   }
@@ -133,6 +133,35 @@ void pack_a(Rows<const T> a, std::int64_t rows, std::int64_t terms, T* packed) {
     const int count = rows - i < width ? static_cast<int>(rows - i) : width;
     copy_rows<T>({a.data + i, a.row}, count, terms, {packed + i * terms, count}, count);
   }
+}
+
+// Of an A that is stored [rows, terms]: as many whole panels as sixteen rows hold are turned together.
+template <class T>
+void pack_a_stored(Rows<const T> a, std::int64_t rows, std::int64_t terms, T* packed) {
+  constexpr int width = Tile<T>::rows, run = k_lanes / width * width, most_terms = 64;
+  alignas(64) T turned[most_terms * k_lanes];
+  for (std::int64_t i = 0; i < rows; i += run) {
+    const int count = rows - i < run ? static_cast<int>(rows - i) : run;
+    for (std::int64_t k = 0; k < terms; k += most_terms) {
+      const std::int64_t some = terms - k < most_terms ? terms - k : most_terms;
+      pack_across<T>({a.data + i * a.row + k, a.row}, count, some, k_lanes, turned);
+      for (int panel = 0; panel < count; panel += width) {
+        const int panel_rows = count - panel < width ? count - panel : width;
+        T* to = packed + (i + panel) * terms + k * panel_rows;
+        if (panel_rows < width) {
+          copy_rows<T>({turned + panel, k_lanes}, panel_rows, some, {to, panel_rows}, panel_rows);
+          continue;
+        }
+        for (std::int64_t j = 0; j < some; ++j)
+          __builtin_memcpy(to + j * width, turned + j * k_lanes + panel, width * sizeof(T));
+      }
+    }
+  }
+}
+
+template <class T>
+void pack_a(bool transposed, Rows<const T> a, std::int64_t rows, std::int64_t terms, T* packed) {
+  transposed ? pack_a_transposed(a, rows, terms, packed) : pack_a_stored(a, rows, terms, packed);
 }
 
 template <class T>

@@ -58,9 +58,10 @@ struct PanelProduct {
 template <class T>
 struct GemmKernels {
   int tile_rows = 0, tile_columns = 0;
-  /// Packs an A that is stored [terms, rows] as panels of tile_rows rows (the last one narrower), each
-  /// [terms][rows of panel]. An A that is stored [rows, terms] is multiplied where it is.
-  void (*pack_a)(Rows<const T> a, std::int64_t rows, std::int64_t terms, T* packed) = nullptr;
+  /// Packs op(A)[rows, terms] as panels of tile_rows rows (the last one narrower), each [terms][rows of
+  /// panel]. `transposed`: A is stored [terms, rows]; otherwise it may be multiplied where it is as well.
+  void (*pack_a)(bool transposed, Rows<const T> a, std::int64_t rows, std::int64_t terms,
+                 T* packed) = nullptr;
   /// Packs op(B)[terms, columns] as panels of at most tile_columns columns, each [terms][tile_columns], zeros
   /// up to the next sixteen columns. There are as many panels as if all but the last were full. `transposed`:
   /// B is stored [columns, terms].

@@ -45,7 +45,10 @@ template <class T, int rows, bool packed>
 class TileOfA {
  public:
   RANKINE_INLINE TileOfA(const T* a, std::int64_t) : panel_(a) {}
-  RANKINE_INLINE T operator()(int i, std::int64_t k) const { return panel_[k * rows + i]; }
+  RANKINE_INLINE const T* at(int i, std::int64_t k) const { return panel_ + k * rows + i; }
+  /// Every other row's elements are read by the multiplication itself: that spares instructions, which are
+  /// what a core has too few of when another thread runs on it; with all rows, loads would be too many.
+  RANKINE_INLINE static bool fma_reads(int i) { return i % 2 == 1; }
 
  private:
   const T* panel_;
@@ -56,7 +59,8 @@ class TileOfA<T, rows, false> {
   RANKINE_INLINE TileOfA(const T* a, std::int64_t row) {
     RANKINE_UNROLL for (int i = 0; i < rows; ++i) rows_[i] = a + i * row;
   }
-  RANKINE_INLINE T operator()(int i, std::int64_t k) const { return rows_[i][k]; }
+  RANKINE_INLINE const T* at(int i, std::int64_t k) const { return rows_[i] + k; }
+  RANKINE_INLINE static bool fma_reads(int) { return false; }
 
  private:
   const T* rows_[rows];
@@ -82,8 +86,12 @@ struct Accumulators {
       Vec<T> bv[vectors];
       RANKINE_UNROLL for (int j = 0; j < vectors; ++j) bv[j] = Vec<T>::load(b + j * k_lanes);
       RANKINE_UNROLL for (int i = 0; i < rows; ++i) {
-        const auto av = Vec<T>::set1(a(i, k));
-        RANKINE_UNROLL for (int j = 0; j < vectors; ++j) v[i][j] = fma(av, bv[j], v[i][j]);
+        if (A::fma_reads(i)) {
+          RANKINE_UNROLL for (int j = 0; j < vectors; ++j) v[i][j] = fma_element(a.at(i, k), bv[j], v[i][j]);
+        } else {
+          const auto av = Vec<T>::set1(*a.at(i, k));
+          RANKINE_UNROLL for (int j = 0; j < vectors; ++j) v[i][j] = fma(av, bv[j], v[i][j]);
+        }
       }
       RANKINE_UNROLL for (int j = 0; j < vectors; ++j)
           __builtin_prefetch(b + k_terms_ahead * k_tile_columns<T> + j * k_lanes);
@@ -116,31 +124,28 @@ struct Place {
   }
 };
 
-// While chains run, memory is fetched that is needed soon, or stores and packing would wait for it: a line or
-// two every few terms, since many at once would keep the panels' lines waiting.
-constexpr int k_fetch_every = 8;
+// While chains run, memory is fetched that is needed soon, or stores and packing would wait for it: a few
+// lines every few terms, since many at once would keep the panels' lines waiting.
+constexpr int k_fetch_every = 16;
 constexpr int k_line = 64;
 
-/// The next tile of C, into the first-level cache.
+/// The next tile of C, into the first-level cache, a row at a time.
 template <class T>
 class NextTile {
  public:
-  RANKINE_INLINE NextTile(const T* next, std::int64_t row)
-      : row_(reinterpret_cast<const char*>(next)), stride_(row * static_cast<std::int64_t>(sizeof(T))) {}
+  RANKINE_INLINE NextTile(const T* next, std::int64_t row) : row_(next), stride_(row) {}
   RANKINE_INLINE void fetch() {
     if (rows_ == 0) return;
-    __builtin_prefetch(row_ + at_, 0, 3);
-    at_ += k_line;
-    if (at_ < k_tile_columns<T> * static_cast<int>(sizeof(T))) return;
-    at_ = 0;
+    for (int at = 0; at < k_tile_columns<T>; at += k_line / static_cast<int>(sizeof(T)))
+      __builtin_prefetch(row_ + at, 0, 3);
     row_ += stride_;
     --rows_;
   }
 
  private:
-  const char* row_;
+  const T* row_;
   std::int64_t stride_;
-  int rows_ = Tile<T>::rows, at_ = 0;
+  int rows_ = Tile<T>::rows;
 };
 
 /// What the next product reads, into the second-level cache. Lives through all tiles of a product.
@@ -152,7 +157,7 @@ class AheadLines {
     std::int64_t lines = 0;
     for (const Ahead<T>& m : ahead)
       lines += m.rows * (m.columns * static_cast<std::int64_t>(sizeof(T)) / k_line + 1);
-    lines_ = lines > fetches ? 2 : 1;
+    lines_ = lines > 2 * fetches ? 4 : 2;
     take_matrix();
   }
   RANKINE_INLINE void fetch() {

@@ -150,6 +150,17 @@ RANKINE_INLINE Vec<T> fma(Vec<T> a, Vec<T> b, Vec<T> c) {
   RANKINE_EACH out.r[i] = Native<T>::fma(a.r[i], b.r[i], c.r[i]);
   return out;
 }
+/// *a * b + c in every lane, rounded once. Where an instruction can read *a itself, it does: `*a` isn't
+/// spread over a register first.
+template <class T>
+RANKINE_INLINE Vec<T> fma_element(const T* a, Vec<T> b, Vec<T> c) {
+  if constexpr (Native<T>::k_fma_reads_element) {
+    RANKINE_EACH Native<T>::fma_element(a, b.r[i], c.r[i]);
+    return c;
+  } else {
+    return fma(Vec<T>::set1(*a), b, c);
+  }
+}
 /// c - a * b, rounded once.
 RANKINE_LANEWISE(Vec, fnma, (Vec<T> a, Vec<T> b, Vec<T> c), fnma(a.r[i], b.r[i], c.r[i]))
 RANKINE_LANEWISE(Vec, sqrt, (Vec<T> a), sqrt(a.r[i]))

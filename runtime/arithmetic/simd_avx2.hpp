@@ -21,6 +21,7 @@ struct Native<float> {
   using Mask = __m256;  ///< all bits of a lane are set or none
   static constexpr int k_lanes = 8;
   static constexpr bool k_has_transpose = true;
+  static constexpr bool k_fma_reads_element = false;
 
   RANKINE_INLINE static __m256 set1(float x) { return _mm256_set1_ps(x); }
   RANKINE_INLINE static __m256 load(const float* p) { return _mm256_loadu_ps(p); }
@@ -134,6 +135,7 @@ struct Native<double> {
   using Mask = __m256d;  ///< all bits of a lane are set or none
   static constexpr int k_lanes = 4;
   static constexpr bool k_has_transpose = false;
+  static constexpr bool k_fma_reads_element = false;
 
   RANKINE_INLINE static __m256d set1(double x) { return _mm256_set1_pd(x); }
   RANKINE_INLINE static __m256d load(const double* p) { return _mm256_loadu_pd(p); }

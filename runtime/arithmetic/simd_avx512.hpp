@@ -26,6 +26,7 @@ struct Native<float> {
   using Mask = __mmask16;
   static constexpr int k_lanes = 16;
   static constexpr bool k_has_transpose = true;
+  static constexpr bool k_fma_reads_element = true;
 
   RANKINE_INLINE static __m512 set1(float x) { return _mm512_set1_ps(x); }
   RANKINE_INLINE static __m512 load(const float* p) { return _mm512_loadu_ps(p); }
@@ -39,6 +40,10 @@ struct Native<float> {
   RANKINE_INLINE static __m512 mul(__m512 a, __m512 b) { return _mm512_mul_ps(a, b); }
   RANKINE_INLINE static __m512 div(__m512 a, __m512 b) { return _mm512_div_ps(a, b); }
   RANKINE_INLINE static __m512 fma(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
+  // As assembly, since compilers spread an element that is used more than once.
+  RANKINE_INLINE static void fma_element(const float* a, __m512 b, __m512& c) {
+    asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(c) : "v"(b), "m"(*a));
+  }
   RANKINE_INLINE static __m512 fnma(__m512 a, __m512 b, __m512 c) { return _mm512_fnmadd_ps(a, b, c); }
   RANKINE_INLINE static __m512 sqrt(__m512 a) { return _mm512_sqrt_ps(a); }
   RANKINE_INLINE static __m512 min(__m512 a, __m512 b) { return _mm512_min_ps(a, b); }
@@ -128,6 +133,7 @@ struct Native<double> {
   using Mask = __mmask8;
   static constexpr int k_lanes = 8;
   static constexpr bool k_has_transpose = false;
+  static constexpr bool k_fma_reads_element = true;
 
   RANKINE_INLINE static __m512d set1(double x) { return _mm512_set1_pd(x); }
   RANKINE_INLINE static __m512d load(const double* p) { return _mm512_loadu_pd(p); }
@@ -143,6 +149,10 @@ struct Native<double> {
   RANKINE_INLINE static __m512d mul(__m512d a, __m512d b) { return _mm512_mul_pd(a, b); }
   RANKINE_INLINE static __m512d div(__m512d a, __m512d b) { return _mm512_div_pd(a, b); }
   RANKINE_INLINE static __m512d fma(__m512d a, __m512d b, __m512d c) { return _mm512_fmadd_pd(a, b, c); }
+  // As assembly, since compilers spread an element that is used more than once.
+  RANKINE_INLINE static void fma_element(const double* a, __m512d b, __m512d& c) {
+    asm("vfmadd231pd %2%{1to8%}, %1, %0" : "+v"(c) : "v"(b), "m"(*a));
+  }
   RANKINE_INLINE static __m512d fnma(__m512d a, __m512d b, __m512d c) { return _mm512_fnmadd_pd(a, b, c); }
   RANKINE_INLINE static __m512d sqrt(__m512d a) { return _mm512_sqrt_pd(a); }
   RANKINE_INLINE static __m512d min(__m512d a, __m512d b) { return _mm512_min_pd(a, b); }

@@ -32,6 +32,7 @@ struct Native {
   static constexpr int k_bytes = 16;
   static constexpr int k_lanes = k_bytes / static_cast<int>(sizeof(T));
   static constexpr bool k_has_transpose = false;
+  static constexpr bool k_fma_reads_element = false;
   typedef T Real __attribute__((vector_size(k_bytes)));
   typedef IntElement Int __attribute__((vector_size(k_bytes)));
   typedef typename Types::Unsigned Unsigned __attribute__((vector_size(k_bytes)));

@@ -1,6 +1,7 @@
 // Our matrix product against dnnl_sgemm, on every product of a GPT of vocabulary 4096, sequence 256, width
-// 256, 4 heads, batch 8. Runs of the two alternate; one thread is timed by its own processor time, several by
-// the wall.
+// 256, 4 heads, batch 8. Runs of the two alternate, and each of ours is compared with the library's before
+// and after it, so that a ratio sees one state of a machine whose speed wanders. One thread is timed by its
+// own processor time, several by the wall.
 //   gemm-benchmark [ROUNDS]
 
 #include <dnnl.h>
@@ -101,19 +102,20 @@ double compare(const Product& shape, ThreadPool& pool, GemmWorkspace& workspace,
   };
   ours();
   library();
-  std::vector<double> our_times, library_times;
+  std::vector<double> our_times, library_times{time_of(library)}, ratios;
   for (int i = 0; i < rounds; ++i) {
+    const double before = library_times.back();
     our_times.push_back(time_of(ours));
     library_times.push_back(time_of(library));
+    ratios.push_back((before + library_times.back()) / 2 / our_times.back());
   }
-  const double mine = median(our_times), theirs = median(library_times);
+  const double mine = median(our_times), theirs = median(library_times), ratio = median(ratios);
   std::printf("%7d  %-14s %c%c %5lld x %4lld x %4lld  leaf %3lld  %7.1f  %7.1f  %6.2f\n", pool.threads(),
               shape.name, g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N', static_cast<long long>(g.m),
               static_cast<long long>(g.k), static_cast<long long>(g.n),
-              static_cast<long long>(g.k_leaves.leaf), flops / mine * 1e-9, flops / theirs * 1e-9,
-              theirs / mine);
+              static_cast<long long>(g.k_leaves.leaf), flops / mine * 1e-9, flops / theirs * 1e-9, ratio);
   std::fflush(stdout);
-  return theirs / mine;
+  return ratio;
 }
 
 }  // namespace
