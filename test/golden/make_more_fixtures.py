@@ -312,6 +312,37 @@ def reversible_data(np, rng):
     return {"tokens": x.astype("int32")}, {"y": ((x + np.roll(x, 1, -1)) % 17).astype("int32")}
 
 
+def build_masked(keras):
+    """A mask from mask_zero through all that uses it: attention, pooling, two losses and a metric."""
+    L = keras.layers
+    tokens = L.Input((7,), dtype="int32", name="tokens")
+    x = L.Embedding(23, 12, mask_zero=True, name="embedding")(tokens)
+    x = L.Dropout(0.1, name="embedding_dropout")(x)
+    h = L.GroupQueryAttention(6, 2, 1, dropout=0.1, name="causal_attention")(x, x, use_causal_mask=True)
+    x = L.Add(name="residual_1")([x, h])
+    h = L.LayerNormalization(name="norm")(x)  # MultiHeadAttention takes away its inputs' masks
+    h = L.MultiHeadAttention(2, 6, name="attention")(h, h)
+    x = L.Add(name="residual_2")([x, L.Dense(12, activation="gelu", name="dense")(h)])
+    tag = L.Dense(5, name="tag_logits")(x)
+    label = L.Dense(3, name="label_logits")(L.GlobalAveragePooling1D(name="pool")(x))
+    return keras.Model(tokens, {"label": label, "tag": tag}, name="masked"), dict(
+        optimizer=keras.optimizers.Adam(4e-3),
+        loss={"label": base.sparse_ce(keras), "tag": base.sparse_ce(keras)},
+        loss_weights={"label": 1.0, "tag": 0.7},
+        metrics={"tag": ["accuracy"]},
+    )
+
+
+def masked_data(np, rng):
+    """Padded behind, with some holes; no sample is empty."""
+    x = rng.integers(1, 23, size=(STEPS, 11, 7))
+    lengths = rng.integers(1, 8, size=(STEPS, 11, 1))
+    x = np.where((np.arange(7) < lengths) & (rng.uniform(size=x.shape) < 0.85), x, 0)
+    x[..., 0] = np.maximum(x[..., 0], 1)
+    targets = {"label": (x.sum(-1) % 3).astype("int32"), "tag": (x % 5).astype("int32")}
+    return {"tokens": x.astype("int32")}, targets
+
+
 FIXTURES = {
     "dropout": (build_dropout, dropout_data, 201, {"dropout": True}),
     "two_outputs": (build_two_outputs, two_outputs_data, 202, {}),
@@ -319,6 +350,7 @@ FIXTURES = {
     "probabilities": (build_probabilities, probabilities_data, 204, {"outputs": ["kind", "flags"]}),
     "everyday": (build_everyday, everyday_data, 205, {}),
     "reversible": (build_reversible, reversible_data, 206, {"dropout": True}),
+    "masked": (build_masked, masked_data, 207, {"dropout": True}),
 }
 
 # ---------------------------------------------------------------------------

@@ -21,6 +21,7 @@ const std::map<std::string, std::string> k_fixtures = {
     {"dropout", ""},       {"two_outputs", ""},
     {"text", ""},          {"probabilities", ""},
     {"everyday", ""},      {"reversible", ""},
+    {"masked", ""},
 };
 
 std::vector<InstructionSet> instruction_sets() {
