@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace rankine {
 struct GraphValue {
   ValueSpec spec;
   int producer = -1;  ///< number of the call that makes it; -1 for an input
+  int mask = -1;      ///< the value that says which of its rows count; -1: all do
 };
 
 /// One call of a layer. Variables and values are indices into the model's variables and the graph's values.
@@ -19,8 +21,12 @@ struct GraphCall {
   std::string path;  ///< of the layer, for messages: "encoder/dense_1"
   CallArguments arguments;
   std::vector<int> inputs;
+  std::vector<int> masks;  ///< CallContext::masks; -1 for an absent one
   int output = -1;
   std::vector<int> variables;
+  /// For random numbers: its place among the calls of the model's layers.
+  std::uint32_t number = 0;
+  bool makes_mask = false;  ///< a call of one of `mask_layers`, which the config doesn't have
 };
 
 /// A model's data flow with nested models flattened, calls in an order in which they can run.
@@ -29,6 +35,7 @@ struct Graph {
   std::vector<GraphCall> calls;
   std::vector<int> inputs;
   std::vector<int> outputs;
+  std::vector<std::shared_ptr<const Layer>> mask_layers;
 };
 
 }  // namespace rankine

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/error.hpp"
+#include "runtime/model/layers/mask_layers.hpp"
 #include "runtime/model/shape_limits.hpp"
 
 namespace rankine {
@@ -91,7 +92,14 @@ class GraphBuilder {
   std::vector<int> call_model(ModelTree& model, const std::string& path, const CallDescription& call,
                               const std::vector<int>& arguments) {
     const std::string owner = "the model '" + path + "'";
-    const std::vector<int> inputs = match_inputs(model, owner, call, arguments);
+    const auto given = arguments.size() - call.mask_names.size();
+    const std::vector<int> inputs =
+        match_inputs(model, owner, std::span(call.keys).first(given), std::span(arguments).first(given));
+    // The config repeats the masks that its values have, for Keras to follow.
+    const std::vector<int> masks = masks_of(inputs);
+    if (!call.mask_names.empty() &&
+        std::all_of(masks.begin(), masks.end(), [](int mask) { return mask < 0; }))
+      throw ConfigError(owner + " is called with a mask for inputs that have none, which isn't supported");
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const LayerEntry& entry = model.layers[static_cast<std::size_t>(model.inputs[i].tensor.layer)];
       if (entry.input && !(*entry.input == spec_of(inputs[i])))
@@ -103,27 +111,34 @@ class GraphBuilder {
 
   /// Inputs given as a dict go by name, others by position.
   static std::vector<int> match_inputs(const ModelTree& model, const std::string& owner,
-                                       const CallDescription& call, const std::vector<int>& arguments) {
+                                       std::span<const std::string> keys, std::span<const int> arguments) {
     if (arguments.size() != model.inputs.size())
       throw ConfigError(owner + " has " + std::to_string(model.inputs.size()) +
                         " inputs but is called with " + std::to_string(arguments.size()));
     const bool named =
-        std::none_of(call.keys.begin(), call.keys.end(), [](const std::string& key) { return key.empty(); });
-    if (!named) return arguments;
+        std::none_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); });
+    if (!named) return {arguments.begin(), arguments.end()};
     std::vector<int> inputs;
     for (const Endpoint& input : model.inputs) {
-      const auto found = std::find(call.keys.begin(), call.keys.end(), input.name);
-      if (found == call.keys.end())
-        throw ConfigError(owner + " is called without its input '" + input.name + "'");
-      inputs.push_back(arguments[static_cast<std::size_t>(found - call.keys.begin())]);
+      const auto found = std::find(keys.begin(), keys.end(), input.name);
+      if (found == keys.end()) throw ConfigError(owner + " is called without its input '" + input.name + "'");
+      inputs.push_back(arguments[static_cast<std::size_t>(found - keys.begin())]);
     }
     return inputs;
   }
 
-  int call_layer(LayerEntry& entry, const std::string& path, const std::string& full,
-                 const CallDescription& description, const std::vector<int>& arguments) {
+  int add_call(const LayerEntry* entry, GraphCall call, const ValueSpec& output) {
     if (built_.graph.calls.size() >= k_most_calls)
       throw ConfigError("the model has more than " + std::to_string(k_most_calls) + " calls of layers");
+    call.output = add_value(output, static_cast<int>(built_.graph.calls.size()));
+    built_.entries.push_back(entry);
+    built_.graph.calls.push_back(std::move(call));
+    return built_.graph.calls.back().output;
+  }
+
+  int call_layer(LayerEntry& entry, const std::string& path, const std::string& full,
+                 const CallDescription& description, std::vector<int> arguments) {
+    const std::vector<int> given = cut_masks(description, arguments);
     std::vector<ValueSpec> specs;
     for (const int value : arguments) specs.push_back(spec_of(value));
     GraphCall call;
@@ -131,22 +146,147 @@ class GraphBuilder {
     call.path = full;
     call.arguments = description.arguments;
     call.inputs = arguments;
+    call.number = number_++;
     ValueSpec output;
+    bool is_view = false;
     try {
       declare_variables(entry, full, specs);
       output = entry.layer->output(specs);
-      (void)entry.layer->plan(specs, description.arguments);  // refuses arguments that don't fit
+      is_view = entry.layer->plan(specs, description.arguments).output_is_input;
     } catch (const ConfigError& error) {
       // The layer knows its own name only.
       if (path.empty()) throw;
       throw ConfigError("in the model '" + path + "': " + error.what());
     }
     check_shape_limits(output.shape, "the output of layer '" + full + "' (" + entry.class_name + ")");
-    const int value = add_value(output, static_cast<int>(built_.graph.calls.size()));
-    call.output = value;
-    built_.entries.push_back(&entry);
-    built_.graph.calls.push_back(std::move(call));
+    MaskedCall masked{"layer '" + full + "' (" + entry.class_name + ")", full, *entry.kind, arguments,
+                      masks_of(arguments)};
+    for (std::size_t i = 0; i < given.size(); ++i) take_mask(description.mask_names[i], given[i], masked);
+    if (entry.kind->masks == MaskRule::pools || is_attention(*entry.kind)) call.masks = masked.masks;
+    if (masked.pairs >= 0) call.masks.push_back(masked.pairs);
+    const bool zero = entry.layer->masks_zero(description.arguments);
+    // Keras gives back the very same tensor where nothing changes, and with it its mask.
+    const bool same = is_view && output == specs[0];
+    const int value = add_call(&entry, std::move(call), output);
+    const int mask = zero ? mask_of_zeros(full, arguments[0]) : same ? masked.masks[0] : mask_after(masked);
+    if (entry.kind->masks == MaskRule::removes)
+      for (const int input : arguments) built_.graph.values[static_cast<std::size_t>(input)].mask = -1;
+    built_.graph.values[static_cast<std::size_t>(value)].mask = mask;
+    check_mask(masked.owner, mask, output);
     return value;
+  }
+
+  // ---- masks
+
+  /// A call of a layer with the masks of its inputs.
+  struct MaskedCall {
+    std::string owner, path;
+    const LayerKind& kind;
+    std::vector<int> inputs, masks;
+    int pairs = -1;  ///< attention's mask of pairs
+  };
+
+  /// Takes the masks, which come last, from a call's arguments.
+  static std::vector<int> cut_masks(const CallDescription& call, std::vector<int>& arguments) {
+    const auto first = arguments.end() - static_cast<std::ptrdiff_t>(call.mask_names.size());
+    const std::vector<int> masks(first, arguments.end());
+    arguments.erase(first, arguments.end());
+    return masks;
+  }
+
+  static bool is_attention(const LayerKind& kind) {
+    return kind.masks == MaskRule::attends || kind.masks == MaskRule::removes;
+  }
+
+  /// A mask that was given goes before that which the input has.
+  void take_mask(const std::string& name, int mask, MaskedCall& call) const {
+    const bool attends = is_attention(call.kind);
+    const bool pools = call.kind.masks == MaskRule::pools;
+    const std::size_t place = name == "value_mask" ? 1 : name == "key_mask" ? 2 : 0;
+    const bool known = name == "mask" ? pools : attends;
+    if (!known || place >= call.inputs.size())
+      throw ConfigError(call.owner + " is called with " + name + ", which isn't supported for it");
+    const Shape& of = spec_of(call.inputs[place]).shape;
+    Shape rows(std::vector<std::int64_t>(of.sizes().begin(), of.sizes().end() - (of.rank() > 0 ? 1 : 0)));
+    if (name == "attention_mask") rows = {of[0], spec_of(call.inputs[1]).shape[0]};
+    if (const ValueSpec wanted{rows, DType::int32}; !(spec_of(mask) == wanted))
+      throw ConfigError(call.owner + " is called with a " + name + " of " + describe(spec_of(mask)) +
+                        "; it must be " + describe(wanted));
+    (name == "attention_mask" ? call.pairs : call.masks[place]) = mask;
+  }
+
+  std::vector<int> masks_of(const std::vector<int>& values) const {
+    std::vector<int> masks;
+    for (const int value : values) masks.push_back(built_.graph.values[static_cast<std::size_t>(value)].mask);
+    return masks;
+  }
+
+  /// The mask of a call's output, or -1.
+  int mask_after(const MaskedCall& call) {
+    const bool any = std::any_of(call.masks.begin(), call.masks.end(), [](int mask) { return mask >= 0; });
+    if (!any) return -1;
+    switch (call.kind.masks) {
+      case MaskRule::drops:
+      case MaskRule::pools:
+        return -1;
+      case MaskRule::passes:
+        return call.masks[0];
+      case MaskRule::joins:
+        return join_masks(call);
+      case MaskRule::attends:
+      case MaskRule::removes:
+        if (call.masks.size() == 3 && call.masks[1] >= 0 && call.masks[2] >= 0 &&
+            call.masks[1] != call.masks[2])
+          throw ConfigError(call.owner +
+                            " is called with a value and a key that have different masks; they "
+                            "must have the same, or one of them none");
+        return call.masks[0];
+      case MaskRule::refuses:
+        break;
+    }
+    throw ConfigError(call.owner +
+                      " is called with a masked input (from mask_zero), which isn't supported; "
+                      "layers that take masks are " +
+                      kinds_that_take_masks());
+  }
+
+  static std::string kinds_that_take_masks() {
+    std::string names;
+    for (const LayerKind& kind : layer_kinds())
+      if (kind.masks != MaskRule::drops && kind.masks != MaskRule::refuses)
+        names += (names.empty() ? "" : ", ") + std::string(kind.class_name);
+    return names;
+  }
+
+  int mask_of_zeros(const std::string& path, int ids) {
+    return add_mask_call(path, make_not_equal(mask_common(), 0), {ids});
+  }
+  int join_masks(const MaskedCall& call) {
+    if (std::any_of(call.masks.begin(), call.masks.end(), [](int mask) { return mask < 0; })) return -1;
+    int joined = call.masks[0];
+    for (const int mask : call.masks) {
+      if (mask == joined) continue;
+      if (!(spec_of(mask) == spec_of(joined)))
+        throw ConfigError(call.owner + " joins masks of different shapes, which isn't supported");
+      joined = add_mask_call(call.path, make_either(mask_common()), {joined, mask});
+    }
+    return joined;
+  }
+  int add_mask_call(const std::string& path, std::unique_ptr<Layer> layer, std::vector<int> inputs) {
+    GraphCall call;
+    call.layer = layer.get();
+    call.path = path + "/mask";
+    call.inputs = std::move(inputs);
+    call.makes_mask = true;
+    built_.graph.mask_layers.push_back(std::move(layer));
+    const ValueSpec mask{spec_of(call.inputs[0]).shape, DType::int32};
+    return add_call(nullptr, std::move(call), mask);
+  }
+  /// A mask has an entry for each row of its value, as far as Rankine follows Keras's masks.
+  void check_mask(const std::string& owner, int mask, const ValueSpec& output) const {
+    if (mask < 0 || spec_of(mask).shape.elements() == output.rows()) return;
+    throw ConfigError(owner + " makes samples of shape " + output.shape.to_string() +
+                      " with a mask of shape " + spec_of(mask).shape.to_string() + ", which isn't supported");
   }
 
   /// The first call decides; later ones must want the same.
@@ -170,6 +310,7 @@ class GraphBuilder {
   }
 
   BuiltGraph built_;
+  std::uint32_t number_ = 0;  ///< of the next call of a layer
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace rankine {
 
-/// A model's data flow, and for each of its calls the layer that it calls.
+/// A model's data flow, and for each of its calls the layer that it calls; null for calls that make masks.
 struct BuiltGraph {
   Graph graph;
   std::vector<const LayerEntry*> entries;

@@ -139,11 +139,22 @@ class CallReader {
       add_tensors(keywords[name], "'" + name + "'", "");
       argument_names_.push_back(name);
     }
+    add_masks(keywords, names);
     if (!names.empty())
       refuse("is called with the argument " + names[0].substr(0, 64) +
              ", which isn't supported; supported are use_causal_mask, reverse, training, and the tensors "
-             "query, value and key");
+             "query, value, key, mask, attention_mask, value_mask and key_mask");
     sort_visits(before);
+  }
+
+  void add_masks(const json& keywords, std::vector<std::string>& names) {
+    for (const char* name : {"mask", "attention_mask", "value_mask", "key_mask"}) {
+      if (std::erase(names, name) == 0) continue;
+      const std::size_t before = call_.inputs.size();
+      add_tensors(keywords[name], "'" + std::string(name) + "'", "");
+      call_.mask_names.insert(call_.mask_names.end(), call_.inputs.size() - before, name);
+      argument_names_.emplace_back(name);
+    }
   }
 
   /// Keras walks over keyword arguments by name.

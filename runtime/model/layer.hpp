@@ -50,13 +50,16 @@ struct CallContext {
   std::int64_t first_sample = 0;  ///< its place in the step's global batch
   std::int64_t step = 0;
   std::uint64_t seed = 0;
-  std::uint32_t call = 0;  ///< number of this call in the graph
+  std::uint32_t call = 0;  ///< number of this call in the graph, for random numbers
   bool training = false;
   BatchLeaves batch;
   CallArguments arguments;
 
   std::span<const Tensor> inputs;
   Tensor output;
+  /// Of kinds that use masks: for each input its mask, int32 with one entry a row, absent where it has none;
+  /// after them attention's mask of pairs, if it was given one.
+  std::span<const Tensor> masks;
   std::span<const Tensor> variables;  ///< in the layer's order
   std::span<const Tensor> saved;
   std::span<const Tensor> scratch;  ///< forward_scratch or backward_scratch
@@ -67,6 +70,7 @@ struct CallContext {
   std::span<const Tensor> input_gradients;
   std::span<const Tensor> variable_gradients;
 
+  Tensor mask(std::size_t input) const { return input < masks.size() ? masks[input] : Tensor{}; }
   /// The cut of all rows of a tensor with `rows` rows a sample.
   Leaves row_leaves(std::int64_t rows) const { return batch.rows(samples, rows); }
 };
@@ -112,6 +116,11 @@ class Layer {
   virtual std::vector<std::pair<std::string, std::string>> empty_groups() const { return {}; }
   /// The output's shape and dtype. Throws ConfigError naming the layer.
   virtual ValueSpec output(std::span<const ValueSpec> inputs) const = 0;
+  /// Whether what this call makes of its ids is masked where an id is 0.
+  virtual bool masks_zero(const CallArguments& arguments) const {
+    (void)arguments;
+    return false;
+  }
   virtual CallPlan plan(std::span<const ValueSpec> inputs, const CallArguments& arguments) const = 0;
   virtual void forward(const CallContext& call) const = 0;
   virtual void backward(const CallContext& call) const = 0;
@@ -120,11 +129,24 @@ class Layer {
   LayerCommon common_;
 };
 
+/// What a kind of layer does with masks. A mask goes with a value and says which of its rows count: Keras's
+/// `_keras_mask`. Layers whose masks_zero() holds make one.
+enum class MaskRule : std::uint8_t {
+  drops,    ///< the output has none
+  passes,   ///< the output has the first input's
+  joins,    ///< the output's rows count where any input's do, if all inputs have a mask
+  pools,    ///< CallContext::masks; the output has none
+  attends,  ///< CallContext::masks; the output has the first input's
+  removes,  ///< as attends; and later calls see no mask of its inputs, as Keras takes them away
+  refuses,  ///< what Keras computes for masked inputs isn't here
+};
+
 /// One row of the table of layers and operations.
 struct LayerKind {
   std::string_view class_name;  ///< in configs
   std::string_view module;      ///< "keras.layers", or the module of an operation (operation.hpp)
   std::unique_ptr<Layer> (*make)(LayerCommon common, const nlohmann::json& config);
+  MaskRule masks = MaskRule::drops;
   /// The Python class, which names the layer's group in weights files, where it isn't `class_name`.
   std::string_view python_class{};
   /// Called as layer(query, value[, key]) and may be given use_causal_mask; others take one tensor or one

@@ -36,7 +36,8 @@ class Metric {
  public:
   virtual ~Metric() = default;
   virtual std::string_view name() const = 0;  ///< as Keras logs it: "accuracy"
-  virtual std::int64_t hits(Backend& backend, Tensor prediction, Tensor target) const = 0;
+  /// Where `mask` is there, only rows whose entry isn't 0 are counted.
+  virtual std::int64_t hits(Backend& backend, Tensor prediction, Tensor target, Tensor mask) const = 0;
   virtual std::int64_t total(const ValueSpec& prediction, std::int64_t samples) const = 0;
 };
 
@@ -48,9 +49,9 @@ struct OutputLoss {
   double weight = 1.0;
   std::vector<std::shared_ptr<const Metric>> metrics;
 
-  /// What the sum of the unreduced losses of `samples` samples is divided by.
-  double divisor(const ValueSpec& prediction, std::int64_t samples) const {
-    return loss->sums() ? 1.0 : static_cast<double>(samples * loss->elements(prediction));
+  /// What the sum of unreduced losses of which `entries` count is divided by. Where none counts the sum is 0.
+  double divisor(std::int64_t entries) const {
+    return loss->sums() || entries == 0 ? 1.0 : static_cast<double>(entries);
   }
 };
 

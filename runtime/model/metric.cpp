@@ -31,16 +31,16 @@ class AccuracyMetric final : public Metric {
       : name_(std::move(name)), kind_(kind), threshold_(threshold) {}
 
   std::string_view name() const override { return name_; }
-  std::int64_t hits(Backend& backend, Tensor prediction, Tensor target) const override {
+  std::int64_t hits(Backend& backend, Tensor prediction, Tensor target, Tensor mask) const override {
     switch (kind_) {
       case Accuracy::sparse:
-        return backend.count_sparse_hits(prediction, target, {});
+        return backend.count_sparse_hits(prediction, target, mask);
       case Accuracy::categorical:
-        return backend.count_categorical_hits(prediction, target, {});
+        return backend.count_categorical_hits(prediction, target, mask);
       case Accuracy::binary:
         break;
     }
-    return backend.count_binary_hits(prediction, target, threshold_, {});
+    return backend.count_binary_hits(prediction, target, threshold_, mask);
   }
   std::int64_t total(const ValueSpec& prediction, std::int64_t samples) const override {
     return samples * (kind_ == Accuracy::binary ? prediction.shape.elements() : prediction.rows());

@@ -71,9 +71,11 @@ Model Model::from_config(const std::string& json) {
   state->config = json;
   BuiltGraph built = build_graph(state->tree);
   WeightsLayout layout = lay_out_weights(state->tree);
-  for (std::size_t i = 0; i < built.graph.calls.size(); ++i)
+  for (std::size_t i = 0; i < built.graph.calls.size(); ++i) {
+    if (built.entries[i] == nullptr) continue;
     for (const DeclaredVariable& variable : built.entries[i]->variables)
       built.graph.calls[i].variables.push_back(variable.ordinal);
+  }
   state->graph = std::move(built.graph);
   state->variables = std::move(layout.variables);
   state->groups = std::move(layout.groups);

@@ -27,6 +27,8 @@ struct CallDescription {
   /// The order in which Keras walks over the inputs, as indices; it decides between layers of equal depth.
   std::vector<int> visits;
   CallArguments arguments;
+  /// The last inputs are masks, given by these parameters: "mask", "attention_mask".
+  std::vector<std::string> mask_names;
 };
 
 /// A variable as a layer declares it, in the layer's own order.

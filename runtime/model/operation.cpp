@@ -43,12 +43,16 @@ json tensors_of(const json& arguments) {
   return tensors;
 }
 
-/// The dtype of the first tensor, or null.
+/// The dtype of the first tensor, or null; null as well for integers and truth values, which aren't a
+/// layer's.
 json dtype_of(const json& tensors) {
   if (tensors.empty()) return nullptr;
   const json& first = tensors[0].is_array() ? tensors[0][0] : tensors[0];
-  return first.contains("config") && first["config"].is_object() ? first["config"].value("dtype", json())
-                                                                 : json();
+  if (!first.contains("config") || !first["config"].is_object()) return nullptr;
+  const json dtype = first["config"].value("dtype", json());
+  const bool is_other = dtype.is_string() && (dtype == "bool" || dtype.get<std::string>().find("int") == 0 ||
+                                              dtype.get<std::string>().find("uint") == 0);
+  return is_other ? json() : dtype;
 }
 
 }  // namespace

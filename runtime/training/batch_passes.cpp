@@ -23,12 +23,13 @@ std::size_t metric_count(std::span<const OutputLoss> losses) {
 }  // namespace
 
 void for_each_pass(const StepPlan& plan, const Batch& batch, std::uint64_t seed,
+                   std::span<const std::int64_t> entries,
                    const std::function<void(const PlannedPass& planned, const Pass& pass)>& visit) {
   const std::int64_t first = plan.samples().begin;
   for (const PlannedPass& planned : plan.passes) {
     const Range rows{planned.samples.begin - first, planned.samples.end - first};
     const std::vector<Tensor> inputs = rows_of(batch.inputs, rows), targets = rows_of(batch.targets, rows);
-    visit(planned, Pass{batch.step, seed, plan.batch, planned.samples, inputs, targets});
+    visit(planned, Pass{batch.step, seed, plan.batch, planned.samples, inputs, targets, entries});
   }
 }
 
@@ -46,11 +47,26 @@ std::int64_t BatchPasses::largest_pass(std::int64_t samples, std::int64_t batch)
   return std::max(whole, rest > 0 ? plan(rest).largest_pass() : 0);
 }
 
-StepSums BatchPasses::run(const StepPlan& plan, const Batch& batch, std::uint64_t seed,
-                          std::span<const OutputLoss> losses, const Work& work) const {
-  StepSums sums(plan, losses.size(), metric_count(losses));
+std::vector<std::int64_t> BatchPasses::count_entries(const StepPlan& plan, const Batch& batch,
+                                                     Executor& executor) const {
+  const std::vector<bool> masked = executor.masked_outputs();
+  std::vector<std::int64_t> entries = executor.entries(plan.batch.samples);
+  if (std::none_of(masked.begin(), masked.end(), [](bool is_masked) { return is_masked; })) return entries;
+  std::vector<std::int64_t> counted(entries.size(), 0);
+  for_each_pass(plan, batch, 0, {}, [&](const PlannedPass&, const Pass& pass) {
+    const std::vector<std::int64_t> here = executor.count_entries(pass);
+    for (std::size_t o = 0; o < counted.size(); ++o) counted[o] += here[o];
+  });
+  data_.all_reduce(counted, ReduceOp::sum)->wait();
+  return counted;
+}
+
+StepSums BatchPasses::run(const StepPlan& plan, const Batch& batch, std::uint64_t seed, Executor& executor,
+                          const Work& work) const {
+  const std::vector<std::int64_t> entries = count_entries(plan, batch, executor);
+  StepSums sums(plan, entries, executor.masked_outputs(), metric_count(executor.losses()));
   std::exception_ptr failure;
-  for_each_pass(plan, batch, seed, [&](const PlannedPass& planned, const Pass& pass) {
+  for_each_pass(plan, batch, seed, entries, [&](const PlannedPass& planned, const Pass& pass) {
     if (failure) {
       if (work.skip) work.skip(planned);
       return;

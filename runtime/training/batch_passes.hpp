@@ -29,17 +29,21 @@ class BatchPasses {
     std::function<void(const PlannedPass& planned)> skip;
   };
   /// Runs `work` on each of this rank's passes of a batch. An error of one rank is thrown on all. Collective.
-  StepSums run(const StepPlan& plan, const Batch& batch, std::uint64_t seed,
-               std::span<const OutputLoss> losses, const Work& work) const;
+  StepSums run(const StepPlan& plan, const Batch& batch, std::uint64_t seed, Executor& executor,
+               const Work& work) const;
 
  private:
+  /// One an output: entries of its loss that count in the whole batch, which the gradients are divided by.
+  std::vector<std::int64_t> count_entries(const StepPlan& plan, const Batch& batch, Executor& executor) const;
+
   Communicator& data_;
   std::int64_t samples_per_leaf_;
   int accumulate_;
 };
 
-/// Calls `visit` with each of this rank's passes of a batch. Not collective.
+/// Calls `visit` with each of this rank's passes of a batch; `entries` are those of Pass. Not collective.
 void for_each_pass(const StepPlan& plan, const Batch& batch, std::uint64_t seed,
+                   std::span<const std::int64_t> entries,
                    const std::function<void(const PlannedPass& planned, const Pass& pass)>& visit);
 
 }  // namespace rankine

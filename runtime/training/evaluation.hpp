@@ -10,17 +10,20 @@ namespace rankine {
 /// Losses and hits of many batches, as Keras reports them for an epoch.
 class Totals {
  public:
-  void add(std::span<const OutputLoss> losses, const StepSums& sums, std::int64_t samples);
+  /// `predictions` are the specs of the model's outputs.
+  void add(std::span<const OutputLoss> losses, std::span<const ValueSpec> predictions, const StepSums& sums,
+           std::int64_t samples);
   /// Under Keras's names: "loss", "accuracy"; with several outputs also "<output>_loss" and
-  /// "<output>_accuracy". `predictions` are the specs of the model's outputs.
-  std::map<std::string, double> values(std::span<const OutputLoss> losses,
-                                       std::span<const ValueSpec> predictions) const;
+  /// "<output>_accuracy".
+  std::map<std::string, double> values(std::span<const OutputLoss> losses) const;
 
  private:
-  std::vector<double>
-      losses_;  ///< sums; of a loss that isn't a mean, batches weigh as much as they have samples
-  std::vector<std::int64_t> hits_;
-  std::int64_t samples_ = 0;
+  struct Fraction {
+    double sum = 0.0, divisor = 0.0;
+  };
+  /// One an output. Of a loss that isn't a mean over all entries, batches weigh as much as they have samples.
+  std::vector<Fraction> losses_;
+  std::vector<Fraction> metrics_;
 };
 
 /// Losses and metrics of a model over a whole dataset, `batch` samples at a time in their order, without

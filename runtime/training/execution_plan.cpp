@@ -86,6 +86,8 @@ class Planner {
       return;
     }
     const bool backward = training_ && gradient;
+    for (const int mask : call.masks)
+      if (mask >= 0) live_until(place(mask), backward ? backward_time(i) : i);
     place(call.output).pool = new_tensor({spec(call.output).shape, spec(call.output).dtype, true}, i, i);
     for (const TensorSpec& s : needs.saved)
       planned.saved.push_back(new_tensor(s, i, backward ? backward_time(i) : i));
@@ -102,6 +104,10 @@ class Planner {
     // Without losses the outputs are what is wanted, so they stay to the end.
     for (const int output : graph_.outputs)
       live_until(place(output), needs_.empty() ? backward_time(0) : loss_time());
+    for (const int output : graph_.outputs) {
+      const int mask = graph_.values[static_cast<std::size_t>(output)].mask;
+      if (mask >= 0) live_until(place(mask), loss_time());
+    }
     for (std::size_t o = 0; o < needs_.size(); ++o) {
       PlannedOutput planned;
       planned.element_loss =

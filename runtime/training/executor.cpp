@@ -13,7 +13,12 @@ std::vector<OutputNeed> output_needs(const Model& model, const std::vector<Outpu
   std::vector<OutputNeed> needs;
   for (std::size_t o = 0; o < losses.size(); ++o) {
     const auto value = static_cast<std::size_t>(model.graph().outputs[o]);
-    needs.push_back({losses[o].loss->elements(model.graph().values[value].spec)});
+    const GraphValue& output = model.graph().values[value];
+    needs.push_back({losses[o].loss->elements(output.spec)});
+    if (output.mask >= 0 && needs.back().loss_elements != output.spec.rows())
+      throw ConfigError("the output '" + losses[o].output + "' of shape " + output.spec.shape.to_string() +
+                        " is masked by rows, but its loss has " + std::to_string(needs.back().loss_elements) +
+                        " entries a sample, which isn't supported");
   }
   return needs;
 }
@@ -81,7 +86,7 @@ struct Executor::State {
 
   /// The tensors of one call, kept alive while its context points at them.
   struct Binding {
-    std::vector<Tensor> inputs, variables, saved, scratch, input_gradients, variable_gradients;
+    std::vector<Tensor> inputs, masks, variables, saved, scratch, input_gradients, variable_gradients;
     CallContext context;
   };
 
@@ -90,6 +95,7 @@ struct Executor::State {
     const PlannedCall& planned = run.plan.calls[i];
     Binding b{.context = {.backend = backend}};
     for (const int input : call.inputs) b.inputs.push_back(run.value(input));
+    for (const int mask : call.masks) b.masks.push_back(mask < 0 ? Tensor{} : run.value(mask));
     for (const int v : call.variables)
       b.variables.push_back(model.variables()[static_cast<std::size_t>(v)].value);
     b.saved = run.pool_tensors(planned.saved);
@@ -98,11 +104,12 @@ struct Executor::State {
     c.first_sample = pass.samples.begin;
     c.step = pass.step;
     c.seed = pass.seed;
-    c.call = static_cast<std::uint32_t>(i);
+    c.call = call.number;
     c.training = training;
     c.batch = pass.batch;
     c.arguments = call.arguments;
     c.inputs = b.inputs;
+    c.masks = b.masks;
     c.output = run.value(call.output);
     c.variables = b.variables;
     c.saved = b.saved;
@@ -144,6 +151,13 @@ struct Executor::State {
     backend.add(sum, run.pool_tensor(target.write), sum);
   }
 
+  /// The mask of output o, absent where it has none.
+  Tensor output_mask(const Run& run, std::size_t o) const {
+    const auto value = static_cast<std::size_t>(model.graph().outputs[o]);
+    const int mask = model.graph().values[value].mask;
+    return mask < 0 ? Tensor{} : run.value(mask);
+  }
+
   PassSums run_losses(const Run& run, const Pass& pass) {
     PassSums sums;
     for (std::size_t o = 0; o < losses.size(); ++o) {
@@ -154,14 +168,17 @@ struct Executor::State {
       const Tensor prediction = run.value(value);
       const Tensor elements = run.pool_tensor(planned.element_loss);
       const std::int64_t per_sample = loss.loss->elements(spec);
-      const double scale = loss.weight / loss.divisor(spec, pass.batch.samples);
+      const double scale = loss.weight / loss.divisor(pass.entries[o]);
       Tensor gradient = run.pool_tensor(planned.gradient.write);
       if (gradient) gradient = gradient.reshaped(run.shape_of(value));
       loss.loss->compute(backend, prediction, pass.targets[o], scale, elements, gradient);
+      const Tensor mask = output_mask(run, o);
+      if (mask) backend.clear_rows(elements, mask);
+      if (mask && gradient) backend.clear_rows(gradient, mask);
       add_up(run, planned.gradient);
       sums.loss.push_back(backend.sum(elements, pass.batch.rows(run.samples, per_sample)));
       for (const auto& metric : loss.metrics) {
-        sums.hits.push_back(metric->hits(backend, prediction, pass.targets[o]));
+        sums.hits.push_back(metric->hits(backend, prediction, pass.targets[o], mask));
       }
     }
     return sums;
@@ -195,8 +212,37 @@ const std::vector<GradientUse>& Executor::gradient_uses() const {
 const std::vector<OutputLoss>& Executor::losses() const {
   return state_->losses;
 }
+std::vector<ValueSpec> Executor::predictions() const {
+  return state_->model.output_specs();
+}
 std::size_t Executor::pool_bytes() const {
   return state_->pool.bytes();
+}
+
+std::vector<bool> Executor::masked_outputs() const {
+  const Graph& graph = state_->model.graph();
+  std::vector<bool> masked;
+  for (std::size_t o = 0; o < state_->losses.size(); ++o)
+    masked.push_back(graph.values[static_cast<std::size_t>(graph.outputs[o])].mask >= 0);
+  return masked;
+}
+
+std::vector<std::int64_t> Executor::entries(std::int64_t samples) const {
+  std::vector<std::int64_t> entries;
+  for (const OutputNeed& need : output_needs(state_->model, state_->losses))
+    entries.push_back(samples * need.loss_elements);
+  return entries;
+}
+
+std::vector<std::int64_t> Executor::count_entries(const Pass& pass) {
+  State& s = *state_;
+  const State::Run run{s, s.forward, pass.samples.size(), pass.inputs};
+  for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i)
+    if (s.model.graph().calls[i].makes_mask) s.run_forward(run, i, pass, false);
+  std::vector<std::int64_t> entries = this->entries(pass.samples.size());
+  for (std::size_t o = 0; o < entries.size(); ++o)
+    if (const Tensor mask = s.output_mask(run, o)) entries[o] = s.backend.count_set(mask);
+  return entries;
 }
 
 PassSums Executor::train(const Pass& pass, Optimizer& optimizer) {
@@ -232,8 +278,13 @@ PassSums Executor::evaluate(const Pass& pass) {
 std::vector<Tensor> Executor::predict(std::span<const Tensor> inputs, std::int64_t samples) {
   State& s = *state_;
   const State::Run run{s, s.output, samples, inputs};
-  const Pass pass{
-      .step = 0, .seed = 0, .batch = {samples, 1}, .samples = {0, samples}, .inputs = inputs, .targets = {}};
+  const Pass pass{.step = 0,
+                  .seed = 0,
+                  .batch = {samples, 1},
+                  .samples = {0, samples},
+                  .inputs = inputs,
+                  .targets = {},
+                  .entries = {}};
   for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i) s.run_forward(run, i, pass, false);
   std::vector<Tensor> outputs;
   for (const int output : s.model.graph().outputs) outputs.push_back(run.value(output));

@@ -19,6 +19,8 @@ struct Pass {
   Range samples;                   ///< places in the step's global batch
   std::span<const Tensor> inputs;  ///< rows: these samples
   std::span<const Tensor> targets;
+  /// One an output: entries of its unreduced loss that count, in the whole step.
+  std::span<const std::int64_t> entries;
 };
 
 /// Sums of one pass, to be combined over passes and ranks.
@@ -42,7 +44,15 @@ class Executor {
   /// Uses in the order in which backward makes their gradients.
   const std::vector<GradientUse>& gradient_uses() const;
   const std::vector<OutputLoss>& losses() const;
+  std::vector<ValueSpec> predictions() const;  ///< what the outputs look like
   std::size_t pool_bytes() const;
+
+  /// One an output: whether its loss has a mask, so that fewer entries may count than there are.
+  std::vector<bool> masked_outputs() const;
+  /// One an output: entries of its unreduced loss in `samples` samples, counted or not.
+  std::vector<std::int64_t> entries(std::int64_t samples) const;
+  /// One an output: those of this pass that count. Runs what makes the masks and nothing else.
+  std::vector<std::int64_t> count_entries(const Pass& pass);
 
   /// Forward, losses and backward. Gradients go to optimizer.gradient(use). Whatever it throws (DataError for
   /// an id or label out of range), every use has been reported ready before, so that no peer waits for this

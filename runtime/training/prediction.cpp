@@ -29,7 +29,7 @@ struct Outputs {
 
 void run_passes(Executor& executor, Backend& backend, const StepPlan& plan, const Batch& batch,
                 const Outputs& outputs) {
-  for_each_pass(plan, batch, 0, [&](const PlannedPass& planned, const Pass& pass) {
+  for_each_pass(plan, batch, 0, {}, [&](const PlannedPass& planned, const Pass& pass) {
     const std::vector<Tensor> rows = outputs.rows(planned.samples);
     const std::vector<Tensor> made = executor.predict(pass.inputs, planned.samples.size());
     for (std::size_t o = 0; o < rows.size(); ++o) backend.copy(made[o], rows[o]);

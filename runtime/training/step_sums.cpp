@@ -2,8 +2,14 @@
 
 namespace rankine {
 
-StepSums::StepSums(const StepPlan& plan, std::size_t outputs, std::size_t metrics)
-    : plan_(plan), nodes_(plan.shares.leaves), losses_(outputs, 0.0), hits_(metrics, 0) {}
+StepSums::StepSums(const StepPlan& plan, std::vector<std::int64_t> entries, std::vector<bool> masked,
+                   std::size_t metrics)
+    : plan_(plan),
+      nodes_(plan.shares.leaves),
+      entries_(std::move(entries)),
+      masked_(std::move(masked)),
+      losses_(entries_.size(), 0.0),
+      hits_(metrics, 0) {}
 
 void StepSums::add(const PlannedPass& pass, PassSums sums) {
   nodes_.push(pass.node, std::move(sums.loss),
@@ -22,12 +28,10 @@ void StepSums::reduce(Communicator& data) {
   if (!hits_.empty()) data.all_reduce(hits_, ReduceOp::sum)->wait();
 }
 
-double total_loss(std::span<const OutputLoss> losses, std::span<const ValueSpec> predictions,
-                  std::span<const double> sums, std::int64_t samples) {
+double total_loss(std::span<const OutputLoss> losses, const StepSums& sums) {
   double total = 0.0;
-  for (std::size_t o = 0; o < losses.size(); ++o) {
-    total += losses[o].weight * sums[o] / losses[o].divisor(predictions[o], samples);
-  }
+  for (std::size_t o = 0; o < losses.size(); ++o)
+    total += losses[o].weight * sums.losses()[o] / losses[o].divisor(sums.entries()[o]);
   return total;
 }
 

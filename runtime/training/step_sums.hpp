@@ -13,7 +13,9 @@ namespace rankine {
 /// The losses and hits of one global batch, gathered from the passes of all ranks in tree order.
 class StepSums {
  public:
-  StepSums(const StepPlan& plan, std::size_t outputs, std::size_t metrics);
+  /// One an output: entries of its loss that count in the batch, and whether a mask says so.
+  StepSums(const StepPlan& plan, std::vector<std::int64_t> entries, std::vector<bool> masked,
+           std::size_t metrics);
   /// The sums of this rank's next pass, in leaf order.
   void add(const PlannedPass& pass, PassSums sums);
   /// Combines with all other ranks; the same bits everywhere. Collective over `data`.
@@ -21,18 +23,21 @@ class StepSums {
 
   /// After reduce: one sum of unreduced losses an output.
   const std::vector<double>& losses() const { return losses_; }
+  const std::vector<std::int64_t>& entries() const { return entries_; }
+  const std::vector<bool>& masked() const { return masked_; }
   /// After reduce: one count a metric, outputs in order.
   const std::vector<std::int64_t>& hits() const { return hits_; }
 
  private:
   const StepPlan& plan_;
   NodeStack<std::vector<double>> nodes_;
+  std::vector<std::int64_t> entries_;
+  std::vector<bool> masked_;
   std::vector<double> losses_;
   std::vector<std::int64_t> hits_;
 };
 
-/// Keras's total loss of `samples` samples: the sum over outputs of weight * sum / divisor.
-double total_loss(std::span<const OutputLoss> losses, std::span<const ValueSpec> predictions,
-                  std::span<const double> sums, std::int64_t samples);
+/// Keras's total loss of a batch: the sum over outputs of weight * sum / divisor.
+double total_loss(std::span<const OutputLoss> losses, const StepSums& sums);
 
 }  // namespace rankine

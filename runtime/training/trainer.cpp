@@ -59,7 +59,7 @@ struct Trainer::State {
       optimizer.begin_pass(pass.node, &pass == &plan.passes.back());
     };
     optimizer.begin_step({batch.step, plan.shares});
-    const StepSums sums = passes->run(plan, batch, options.seed, losses,
+    const StepSums sums = passes->run(plan, batch, options.seed, *executor,
                                       {[&](const PlannedPass& planned, const Pass& pass) {
                                          begin_pass(planned);
                                          return executor->train(pass, optimizer);
@@ -72,10 +72,10 @@ struct Trainer::State {
     StepReport report;
     report.step = batch.step;
     report.epoch = batch.place.epoch;
-    report.loss = total_loss(losses, predictions, sums.losses(), batch.place.samples);
+    report.loss = total_loss(losses, sums);
     if (!std::isfinite(report.loss)) throw_not_finite(report, plan, batch);
     const UpdateReport update = optimizer.apply();
-    epoch.add(losses, sums, batch.place.samples);
+    epoch.add(losses, predictions, sums, batch.place.samples);
     report.update = update.update;
     report.learning_rate = update.learning_rate;
     report.gradient_norm = update.gradient_norm;
@@ -87,7 +87,7 @@ struct Trainer::State {
   /// Every rank looks through its passes; the first finding in rank order is what all throw.
   [[noreturn]] void throw_not_finite(const StepReport& report, const StepPlan& plan, const Batch& batch) {
     std::string found;
-    for_each_pass(plan, batch, options.seed, [&](const PlannedPass&, const Pass& pass) {
+    for_each_pass(plan, batch, options.seed, {}, [&](const PlannedPass&, const Pass& pass) {
       if (found.empty()) found = executor->find_non_finite(pass);
     });
     std::string first = "the loss itself";
@@ -115,11 +115,10 @@ struct Trainer::State {
     EpochReport report;
     report.epoch = batch.place.epoch;
     report.step = batch.step;
-    report.values = epoch.values(losses, predictions);
+    report.values = epoch.values(losses);
     if (validation) {
       const Totals totals = evaluate(*executor, *passes, *validation, options.batch);
-      for (const auto& [name, value] : totals.values(losses, predictions))
-        report.values["val_" + name] = value;
+      for (const auto& [name, value] : totals.values(losses)) report.values["val_" + name] = value;
       check_validation(report.values["val_loss"], batch.step);
     }
     epoch = {};

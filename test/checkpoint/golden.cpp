@@ -26,9 +26,9 @@ Shape shape_of(const nlohmann::json& row) {
 
 const std::vector<std::string>& fixtures() {
   static const std::vector<std::string> names{
-      "dropout",         "everyday", "einsum",   "embedding_bag", "gqa", "mixed_bf16",
-      "mlp_adam_cosine", "mlp_lion", "mlp_sgd",  "nested",        "odd", "probabilities",
-      "sharded",         "text",     "tiny_gpt", "two_outputs"};
+      "dropout", "everyday",      "reversible",      "masked",   "einsum",   "embedding_bag",
+      "gqa",     "mixed_bf16",    "mlp_adam_cosine", "mlp_lion", "mlp_sgd",  "nested",
+      "odd",     "probabilities", "sharded",         "text",     "tiny_gpt", "two_outputs"};
   return names;
 }
 

@@ -25,6 +25,7 @@ jax.config.update("jax_default_matmul_precision", "highest")
 import keras
 import numpy as np
 from keras import layers as L
+from keras.src import backend
 
 SAMPLES = 4
 MERGES = (L.Concatenate, L.Add, L.Multiply, L.Subtract, L.Average, L.Maximum, L.Minimum)
@@ -34,7 +35,6 @@ def keep_float64():
     """Keras on JAX says that float64 with float32 makes float32, and JAX's attention takes its softmax in
     float32: the float64 run needs neither. What is float32 stays as it is, but for values of another size than
     the keys, which JAX's attention can't do."""
-    from keras.src import backend
     from keras.src.backend.common import dtypes
 
     plain_type, plain_attention = dtypes.result_type, jax.nn.dot_product_attention
@@ -91,7 +91,7 @@ def tolerance(exact, rounded):
     return float(max(2e-6 * np.abs(exact).max(), 8 * np.abs(exact - np.asarray(rounded, "float64")).max(), 1e-30))
 
 
-def run(make, weights, inputs, cotangent, kwargs, same, dtype):
+def run(make, weights, inputs, cotangent, kwargs, same, dtype, masks):
     keras.config.set_floatx(dtype)  # some functions of Keras compute in it whatever the layer says
     layer = make(dtype)
     cast = [x if x.dtype == np.int32 else x.astype(dtype) for x in inputs]
@@ -108,6 +108,12 @@ def run(make, weights, inputs, cotangent, kwargs, same, dtype):
             full[i] = x
         if same:
             full = [full[0]] * len(full)
+        if masks:  # which stateless_call would overlook
+            for x, mask in zip(full, masks):
+                if mask is not None:
+                    backend.set_keras_mask(x, jax.numpy.asarray(mask, "bool"))
+            with keras.StatelessScope(list(zip(layer.trainable_variables, values))):
+                return layer(*full, **kwargs)
         out, _ = layer.stateless_call(values, others, *([full] if merge else full), **kwargs)
         return out
 
@@ -121,8 +127,9 @@ def run(make, weights, inputs, cotangent, kwargs, same, dtype):
     return layer, out, dvalues, gradients
 
 
-def case(name, make, input_shapes, ids=None, kwargs=None, same=False, scale=1.0, inputs=None):
-    """`make(dtype)` makes the layer; `same` gives the first input in every place."""
+def case(name, make, input_shapes, ids=None, kwargs=None, same=False, scale=1.0, inputs=None, masks=()):
+    """`make(dtype)` makes the layer; `same` gives the first input in every place. `masks` go with the inputs, which
+    then get them as Keras's layers pass them on."""
     if name in KNOWN:
         return KNOWN[name]
     kwargs = kwargs or {}
@@ -141,11 +148,11 @@ def case(name, make, input_shapes, ids=None, kwargs=None, same=False, scale=1.0,
         fan = max(1, int(np.prod(w.shape[:-1])) if len(w.shape) > 1 else 1)
         value = rng.standard_normal(w.shape) / np.sqrt(fan)
         weights.append((value + (1 if "gamma" in w.path or "scale" in w.path else 0)).astype("float32"))
-    _, out, _, _ = run(make, weights, inputs, None, kwargs, same, "float64")
+    _, out, _, _ = run(make, weights, inputs, None, kwargs, same, "float64", masks)
     cotangent = rng.standard_normal(out.shape).astype("float32")
     assert out.dtype == np.float64, name
-    layer, out, dw, dx = run(make, weights, inputs, cotangent, kwargs, same, "float64")
-    _, out32, dw32, dx32 = run(make, weights, inputs, cotangent, kwargs, same, "float32")
+    layer, out, dw, dx = run(make, weights, inputs, cotangent, kwargs, same, "float64", masks)
+    _, out32, dw32, dx32 = run(make, weights, inputs, cotangent, kwargs, same, "float32", masks)
     envelope = keras.saving.serialize_keras_object(make("float32"))
     # The true gradient of a key's bias is zero: softmax doesn't see a shift that all keys share.
     noise = [w.path.endswith("key/bias") for w in layer.weights]
@@ -167,6 +174,9 @@ def case(name, make, input_shapes, ids=None, kwargs=None, same=False, scale=1.0,
         "weight_gradients": [tensor(g) for g in dw],
         "weight_gradient_tolerances": [1e-4 if z else tolerance(g, h) for g, h, z in zip(dw, dw32, noise)],
     }
+    if masks or "attention_mask" in kwargs:
+        given = list(masks or [None] * len(inputs)) + [kwargs.get("attention_mask")]
+        result["masks"] = [None if m is None else tensor(np.asarray(m, "int32")) for m in given]
     if same:  # jax gave the whole gradient to the first one
         result["input_gradients"] = result["input_gradients"][:1]
         result["input_gradient_tolerances"] = result["input_gradient_tolerances"][:1]
@@ -233,7 +243,7 @@ def operation_cases():
     add("reshape", lambda a: keras.ops.reshape(a, (-1, 2, 6)))
     add("transpose", lambda a: keras.ops.transpose(a, (0, 3, 1, -2)), (2, 3, 4))
     add("matmul", keras.ops.matmul, x, (4, 5))
-    add("matmul of heads", lambda a, b: a @ b, (2, 3, 70), (2, 70, 5))
+    add("matmul of heads", lambda a, b: a @ b, (2, 2, 66), (2, 66, 2))
     add("softmax", lambda a: keras.ops.softmax(a))
     add("softmax axis 1", lambda a: keras.ops.softmax(a, axis=1))
     add("x[:, 1]", lambda a: a[:, 1])
@@ -350,21 +360,27 @@ def layer_cases():
     c.append(case("Permute", lambda d: L.Permute((3, 1, 2), dtype=d), [(2, 3, 4)]))
     c.append(case("RepeatVector", lambda d: L.RepeatVector(3, dtype=d), [(4,)]))
     c.append(case("GlobalAveragePooling1D", lambda d: L.GlobalAveragePooling1D(dtype=d), [(5, 3)]))
+    c.append(case("GlobalAveragePooling1D masked", lambda d: L.GlobalAveragePooling1D(dtype=d), [(5, 3)],
+                  masks=[np.arange(5) < np.array([[1], [5], [2], [4]])]))
     c.append(case("GlobalAveragePooling1D keepdims", lambda d: L.GlobalAveragePooling1D(keepdims=True, dtype=d), [(5, 3)]))
 
-    def mha(name, shapes, same=False, causal=False, **options):
+    def mha(name, shapes, same=False, causal=False, masks=(), pairs=None, **options):
         options = {"num_heads": 2, "key_dim": 3, **options}
         kwargs = {"use_causal_mask": True} if causal else {}
+        if pairs is not None:
+            kwargs["attention_mask"] = pairs
         if options.get("dropout"):
             kwargs["training"] = False  # what JAX would drop isn't what Rankine drops
         c.append(case("MultiHeadAttention " + name, lambda d: L.MultiHeadAttention(dtype=d, **options), shapes, same=same,
-                      kwargs=kwargs))
+                      kwargs=kwargs, masks=masks))
 
-    def gqa(name, shapes, same=False, causal=False, **options):
+    def gqa(name, shapes, same=False, causal=False, masks=(), **options):
         options = {"head_dim": 3, "num_query_heads": 4, "num_key_value_heads": 2, **options}
         kwargs = {"use_causal_mask": True} if causal else {}
+        if options.get("dropout"):
+            kwargs["training"] = False
         c.append(case("GroupQueryAttention " + name, lambda d: L.GroupQueryAttention(dtype=d, **options), shapes, same=same,
-                      kwargs=kwargs))
+                      kwargs=kwargs, masks=masks))
 
     x = (5, 6)
     mha("self", [x, x], same=True)
@@ -385,6 +401,19 @@ def layer_cases():
     mha("cross window beyond the keys", [(7, 6), (3, 4)], sliding_window=2)
     mha("dropout, not training", [x, x], same=True, dropout=0.4)
     gqa("gate window causal", [x, x], same=True, use_gate=True, sliding_window=3, causal=True)
+    # The first sample's keys are all masked, so its queries see nothing.
+    fives, sevens = (np.arange(n) < np.array([[0], [n - 2], [n], [2]]) for n in (5, 7))
+    holes = np.array([[1, 0, 1, 1, 0], [1, 1, 1, 1, 1], [0, 0, 1, 0, 1], [1, 0, 0, 1, 1]], bool)
+    mha("self masked", [x, x], same=True, masks=[fives, fives])
+    mha("self masked causal", [x, x], same=True, causal=True, masks=[holes, holes], use_gate=True)
+    mha("cross masked values", [x, (7, 4)], masks=[None, sevens])
+    mha("cross masked queries window", [x, (7, 4)], masks=[holes, None], sliding_window=3)
+    mha("cross masked key", [x, (7, 4), (7, 3)], masks=[None, None, sevens])
+    mha("self masked dropout, not training", [x, x], same=True, masks=[fives, fives], dropout=0.4)
+    mha("cross attention_mask causal", [x, (7, 4)], causal=True, masks=[None, sevens],
+        pairs=rng_of("pairs").integers(0, 2, (SAMPLES, 5, 7)).astype("int32"))
+    gqa("self masked causal", [x, x], same=True, causal=True, masks=[fives, fives])
+    gqa("self masked dropout, not training", [x, x], same=True, masks=[holes, holes], dropout=0.4)
     gqa("self", [x, x], same=True)
     gqa("self causal", [x, x], same=True, causal=True)
     gqa("one group", [x, x], same=True, causal=True, num_key_value_heads=1, use_bias=False)

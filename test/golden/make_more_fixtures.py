@@ -10,6 +10,7 @@ imports. README.md describes what is added.
 """
 
 import argparse
+import functools
 import json
 import os
 import subprocess
@@ -89,29 +90,46 @@ def check_philox(np):
 
 
 def use_our_masks(jax, keras, np, builder):
-    """Real Dropout layers drop what Rankine drops: a layer's seed generator counts its training calls, so its state
-    is the step; the call's number is the layer's place in the config's layers, InputLayers not counted."""
+    """Real Dropout layers, and those inside attention, drop what Rankine drops: a layer's seed generator counts its
+    training calls, so its state is the step; the call's number is the layer's place in the config's layers, InputLayers
+    not counted."""
     check_philox(np)
     jnp = jax.numpy
     model, _ = builder(keras)
-    layers = [layer for layer in model.layers if not isinstance(layer, keras.layers.InputLayer)]
+    layers = [layer for layer in model.operations if not isinstance(layer, keras.layers.InputLayer)]
     numbers = {layer.name: i for i, layer in enumerate(layers)}
 
     def call(self, inputs, training=False):
-        if not training:
+        if not training or self.rate == 0:
             return inputs
         done = self.seed_generator.next()[1]
-        keep = keep_mask(jnp, DROPOUT_SEED, tuple(inputs.shape), done + 1, numbers[self.name], self.rate)
-        return inputs * keep.astype(inputs.dtype) / (1.0 - self.rate)
+        owner = getattr(self, "attention_name", None)
+        shape = tuple(inputs.shape)
+        if owner:  # rows of weights begin at whole blocks of four numbers
+            shape = shape[:-1] + ((shape[-1] + 3) // 4 * 4,)
+        keep = keep_mask(jnp, DROPOUT_SEED, shape, done + 1, numbers[owner or self.name], self.rate)
+        return inputs * keep[..., : inputs.shape[-1]].astype(inputs.dtype) / (1.0 - self.rate)
+
+    def name_dropout(attention):
+        build = attention.build
+
+        @functools.wraps(build)
+        def named_build(self, *args, **kwargs):
+            build(self, *args, **kwargs)
+            self._dropout_layer.attention_name = self.name
+
+        attention.build = named_build
 
     keras.layers.Dropout.call = call
+    name_dropout(keras.layers.MultiHeadAttention)
+    name_dropout(keras.layers.GroupQueryAttention)
     load = keras.models.load_model
 
     def load_model(path):
         """A resumed run goes on with the masks of the steps after those done."""
         model = load(path)
-        for layer in model.layers:
-            if isinstance(layer, keras.layers.Dropout):
+        for layer in model._flatten_layers(include_self=False, recursive=True):
+            if isinstance(layer, keras.layers.Dropout) and layer.rate > 0:
                 state = np.asarray(layer.seed_generator.state)
                 layer.seed_generator.state.assign([state[0], int(model.optimizer.iterations)])
         return model
@@ -268,12 +286,71 @@ def everyday_data(np, rng):
     return {"x": x}, {"y": x[:, :, 0, :4].argmax(-1).astype("int32")}
 
 
+def build_reversible(keras):
+    """Embeddings that also make the logits, tied and untied, and attention with all its options."""
+    L = keras.layers
+    vocab, d = 17, 10
+    tokens = L.Input((6,), dtype="int32", name="tokens")
+    tied = L.ReversibleEmbedding(vocab, d, logit_soft_cap=3.0, name="tied")
+    untied = L.ReversibleEmbedding(vocab, d, tie_weights=False, name="untied")
+    x = L.Add(name="embed_sum")([tied(tokens), untied(tokens)])
+    h = L.RMSNormalization(name="norm_1")(x)
+    h = L.MultiHeadAttention(3, 4, value_dim=5, dropout=0.2, use_gate=True, sliding_window=4, name="attention")(
+        h, h, use_causal_mask=True)
+    x = L.Add(name="residual_1")([x, h])
+    h = L.LayerNormalization(name="norm_2")(x)
+    h = L.GroupQueryAttention(3, 4, 2, dropout=0.1, use_gate=True, sliding_window=2, name="grouped_attention")(h, h)
+    x = L.Add(name="residual_2")([x, h])
+    logits = L.Average(name="logits")([tied(x, reverse=True), untied(x, reverse=True)])
+    return keras.Model(tokens, logits, name="reversible"), dict(
+        optimizer=keras.optimizers.Adam(4e-3), loss=base.sparse_ce(keras)
+    )
+
+
+def reversible_data(np, rng):
+    x = rng.integers(0, 17, size=(STEPS, 9, 6))
+    return {"tokens": x.astype("int32")}, {"y": ((x + np.roll(x, 1, -1)) % 17).astype("int32")}
+
+
+def build_masked(keras):
+    """A mask from mask_zero through all that uses it: attention, pooling, two losses and a metric."""
+    L = keras.layers
+    tokens = L.Input((7,), dtype="int32", name="tokens")
+    x = L.Embedding(23, 12, mask_zero=True, name="embedding")(tokens)
+    x = L.Dropout(0.1, name="embedding_dropout")(x)
+    h = L.GroupQueryAttention(6, 2, 1, dropout=0.1, name="causal_attention")(x, x, use_causal_mask=True)
+    x = L.Add(name="residual_1")([x, h])
+    h = L.LayerNormalization(name="norm")(x)  # MultiHeadAttention takes away its inputs' masks
+    h = L.MultiHeadAttention(2, 6, name="attention")(h, h)
+    x = L.Add(name="residual_2")([x, L.Dense(12, activation="gelu", name="dense")(h)])
+    tag = L.Dense(5, name="tag_logits")(x)
+    label = L.Dense(3, name="label_logits")(L.GlobalAveragePooling1D(name="pool")(x))
+    return keras.Model(tokens, {"label": label, "tag": tag}, name="masked"), dict(
+        optimizer=keras.optimizers.Adam(4e-3),
+        loss={"label": base.sparse_ce(keras), "tag": base.sparse_ce(keras)},
+        loss_weights={"label": 1.0, "tag": 0.7},
+        metrics={"tag": ["accuracy"]},
+    )
+
+
+def masked_data(np, rng):
+    """Padded behind, with some holes; no sample is empty."""
+    x = rng.integers(1, 23, size=(STEPS, 11, 7))
+    lengths = rng.integers(1, 8, size=(STEPS, 11, 1))
+    x = np.where((np.arange(7) < lengths) & (rng.uniform(size=x.shape) < 0.85), x, 0)
+    x[..., 0] = np.maximum(x[..., 0], 1)
+    targets = {"label": (x.sum(-1) % 3).astype("int32"), "tag": (x % 5).astype("int32")}
+    return {"tokens": x.astype("int32")}, targets
+
+
 FIXTURES = {
     "dropout": (build_dropout, dropout_data, 201, {"dropout": True}),
     "two_outputs": (build_two_outputs, two_outputs_data, 202, {}),
     "text": (build_text, text_data, 203, {}),
     "probabilities": (build_probabilities, probabilities_data, 204, {"outputs": ["kind", "flags"]}),
     "everyday": (build_everyday, everyday_data, 205, {}),
+    "reversible": (build_reversible, reversible_data, 206, {"dropout": True}),
+    "masked": (build_masked, masked_data, 207, {"dropout": True}),
 }
 
 # ---------------------------------------------------------------------------
@@ -333,7 +410,8 @@ def add_facts(name, opts, folder):
         meta["dropout"] = {
             "seed": DROPOUT_SEED, "first_step": 1,
             "rule": "dropped when (word >> 8) / 2**24 < rate; word = philox(seed, {block, sample, step, 2 << 24 | call})",
-            "calls": {layer.name: numbers[layer.name] for layer in model.layers if isinstance(layer, keras.layers.Dropout)},
+            "calls": {layer.name: numbers[layer.name] for layer in model.layers
+                      if isinstance(layer, keras.layers.Dropout) or getattr(layer, "_dropout_layer", None)},
             "kept_step_1": {
                 layer.name: int(keep_mask(np, DROPOUT_SEED, (meta["batch"],) + tuple(layer.output.shape[1:]), 1,
                                           numbers[layer.name], layer.rate).sum())

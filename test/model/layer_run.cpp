@@ -128,6 +128,11 @@ LayerRun::Result LayerRun::run(Backend& backend, std::int64_t begin, std::int64_
   for (const Array& input : inputs_) inputs.push_back(input.rows(begin, end));
   for (Array& input : inputs) input_tensors.push_back((same_input_ ? inputs[0] : input).tensor());
   for (Array& weight : weights_) weights.push_back(weight.tensor());
+  std::vector<Array> masks;
+  std::vector<Tensor> mask_tensors;
+  for (const Array& mask : this->masks)
+    masks.push_back(mask.integers.empty() ? Array{} : mask.rows(begin, end));
+  for (Array& mask : masks) mask_tensors.push_back(mask.integers.empty() ? Tensor{} : mask.tensor());
   Memory saved(plan.saved, samples), forward_scratch(plan.forward_scratch, samples),
       backward_scratch(plan.backward_scratch, samples);
 
@@ -142,6 +147,7 @@ LayerRun::Result LayerRun::run(Backend& backend, std::int64_t begin, std::int64_
   call.arguments = arguments;
   call.inputs = input_tensors;
   call.output = result.output.tensor();
+  call.masks = mask_tensors;
   call.variables = weights;
   call.saved = saved.tensors;
   call.scratch = forward_scratch.tensors;

@@ -59,6 +59,7 @@ class LayerRun {
   std::int64_t samples() const { return inputs_[0].shape[0]; }
 
   rankine::CallArguments arguments;
+  std::vector<Array> masks;  ///< of the inputs, an empty one where there is none; none at all if empty
   bool training = true;
   bool wants_input_gradients = true, wants_weight_gradients = true;
   std::int64_t step = 3;

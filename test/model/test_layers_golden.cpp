@@ -35,6 +35,9 @@ LayerRun run_of(const json& golden, DType dtype) {
   run.arguments.use_causal_mask = golden["use_causal_mask"];
   run.arguments.reverse = golden.value("reverse", false);
   run.training = golden.value("training", true);
+  if (golden.contains("masks"))
+    for (const json& mask : golden["masks"])
+      run.masks.push_back(mask.is_null() ? Array{} : Array::from_json(mask, dtype));
   return run;
 }
 

@@ -130,17 +130,18 @@ TEST_CASE("metrics are resolved as Keras does", "[losses]") {
   Array one_hot = Array::of({2, 5}, DType::float32, {0, 1, 0, 0, 0, 1, 0, 0, 0, 0});
   const auto sparse = metric("sparse_categorical_crossentropy", {"acc"});
   CHECK(sparse->name() == "acc");
-  CHECK(sparse->hits(backend(), prediction.tensor(), labels.tensor()) == 1);  // the first of equals counts
+  CHECK(sparse->hits(backend(), prediction.tensor(), labels.tensor(), {}) ==
+        1);  // the first of equals counts
   CHECK(sparse->total(spec, 2) == 2);
   const auto categorical = metric("categorical_crossentropy", {"accuracy"});
-  CHECK(categorical->hits(backend(), prediction.tensor(), one_hot.tensor()) == 2);
+  CHECK(categorical->hits(backend(), prediction.tensor(), one_hot.tensor(), {}) == 2);
   const auto binary = metric("binary_crossentropy", {"binary_accuracy"});
-  CHECK(binary->hits(backend(), prediction.tensor(), one_hot.tensor()) == 7);
+  CHECK(binary->hits(backend(), prediction.tensor(), one_hot.tensor(), {}) == 7);
   CHECK(binary->total(spec, 2) == 10);
   const auto strict =
       metric("binary_crossentropy", {envelope("BinaryAccuracy", {{"threshold", 0.8}, {"name", "b"}})});
   CHECK(strict->name() == "b");
-  CHECK(strict->hits(backend(), prediction.tensor(), one_hot.tensor()) == 8);
+  CHECK(strict->hits(backend(), prediction.tensor(), one_hot.tensor(), {}) == 8);
 
   const auto two = losses_of_two(
       {{"loss", {"sparse_categorical_crossentropy", "bce"}}, {"metrics", {{"second", {"accuracy"}}}}});

@@ -46,9 +46,9 @@ void check_graph(const Model& model) {
 }  // namespace
 
 TEST_CASE("fixtures have Keras's variables", "[model][fixtures]") {
-  const std::string fixture =
-      GENERATE("mlp_sgd", "mlp_adam_cosine", "mlp_lion", "einsum", "tiny_gpt", "gqa", "nested", "odd",
-               "embedding_bag", "sharded", "dropout", "probabilities", "text", "two_outputs", "everyday");
+  const std::string fixture = GENERATE(
+      "mlp_sgd", "mlp_adam_cosine", "mlp_lion", "einsum", "tiny_gpt", "gqa", "nested", "odd", "embedding_bag",
+      "sharded", "dropout", "probabilities", "text", "two_outputs", "everyday", "reversible", "masked");
   CAPTURE(fixture);
   const Model model = Model::from_config(golden_text(fixture + "/model.json"));
   const json expected = golden_json(fixture + "/expected.json");

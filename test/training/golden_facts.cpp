@@ -13,8 +13,8 @@ namespace rankine::testing {
 
 const std::vector<std::string>& trained_fixtures() {
   static const std::vector<std::string> names = {
-      "mlp_sgd", "mlp_adam_cosine", "einsum",      "tiny_gpt", "gqa",           "nested",
-      "sharded", "dropout",         "two_outputs", "text",     "probabilities", "everyday"};
+      "mlp_sgd", "mlp_adam_cosine", "einsum", "tiny_gpt",      "gqa",      "nested",     "sharded",
+      "dropout", "two_outputs",     "text",   "probabilities", "everyday", "reversible", "masked"};
   return names;
 }
 
@@ -42,8 +42,8 @@ std::vector<double> golden_array(const std::string& fixture, const std::string& 
 
 RunOptions options_for(const std::string& fixture) {
   RunOptions options;
-  if (fixture == "dropout")
-    options.seed = golden_json(fixture, "expected.json")["dropout"]["seed"].get<std::uint64_t>();
+  const nlohmann::json expected = golden_json(fixture, "expected.json");
+  if (expected.contains("dropout")) options.seed = expected["dropout"]["seed"].get<std::uint64_t>();
   return options;
 }
 

@@ -20,7 +20,8 @@ const std::map<std::string, std::string> k_fixtures = {
     {"sharded", ""},       {"embedding_bag", "adam"},
     {"dropout", ""},       {"two_outputs", ""},
     {"text", ""},          {"probabilities", ""},
-    {"everyday", ""},
+    {"everyday", ""},      {"reversible", ""},
+    {"masked", ""},
 };
 
 std::vector<InstructionSet> instruction_sets() {

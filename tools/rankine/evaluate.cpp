@@ -62,8 +62,7 @@ void run_evaluate(World& world, Arguments arguments) {
         std::max<std::int64_t>(passes.largest_pass(dataset.samples(), settings.batch), 1);
     return std::make_unique<Executor>(model, *start.backend, losses, most, false);
   });
-  const auto values =
-      evaluate(*executor, passes, dataset, settings.batch).values(losses, model.output_specs());
+  const auto values = evaluate(*executor, passes, dataset, settings.batch).values(losses);
   agree(ranks, [&] {
     if (world.rank() != 0) return;
     print_values(values);

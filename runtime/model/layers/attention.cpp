@@ -261,6 +261,11 @@ class AttentionLayer final : public Layer {
     a.scale = 1.0 / std::sqrt(static_cast<double>(options_.key_dim));
     a.causal = call.arguments.use_causal_mask;
     a.window = options_.window;
+    a.query_mask = call.mask(0).data;
+    a.key_mask = call.mask(1) ? call.mask(1).data : call.inputs.size() > 2 ? call.mask(2).data : nullptr;
+    a.pair_mask = call.mask(call.inputs.size()).data;
+    // With dropout Keras takes its own softmax, whose weights are 0 where a query sees nothing.
+    a.blind_is_zero = options_.dropout > 0.0;
     if (call.training) a.dropout = {options_.dropout, call.seed, call.first_sample, call.step, call.call};
     place(call, call.saved[0], a);
     a.output = call.saved[1].data;

@@ -18,8 +18,7 @@ class Embedding final : public Layer {
     input_dim_ = reader.required<std::int64_t>("input_dim");
     output_dim_ = reader.required<std::int64_t>("output_dim");
     initializer_ = reader.initializer("embeddings_initializer", "uniform");
-    if (reader.get<bool>("mask_zero", false))
-      reader.refuse("has mask_zero = true; masks aren't supported, only mask_zero = false");
+    mask_zero_ = reader.get<bool>("mask_zero", false);
     if (reader.optional<std::int64_t>("input_length"))
       reader.refuse("has input_length, a key of Keras 2; the model's Input says the length");
     reader.finish();
@@ -37,6 +36,7 @@ class Embedding final : public Layer {
     return looked_up(common(), inputs, output_dim_);
   }
 
+  bool masks_zero(const CallArguments&) const override { return mask_zero_; }
   CallPlan plan(std::span<const ValueSpec>, const CallArguments&) const override { return {}; }
 
   void forward(const CallContext& call) const override { look_up(common(), call, call.variables[0]); }
@@ -46,6 +46,7 @@ class Embedding final : public Layer {
   }
 
  private:
+  bool mask_zero_ = false;
   std::int64_t input_dim_ = 0, output_dim_ = 0;
   std::shared_ptr<const Initializer> initializer_;
 };

@@ -34,11 +34,12 @@ class GlobalAveragePooling1D final : public Layer {
     return plan;
   }
   void forward(const CallContext& call) const override {
-    call.backend.mean_middle(call.inputs[0], {}, without_steps(call.output));
+    call.backend.mean_middle(call.inputs[0], call.mask(0), without_steps(call.output));
   }
   void backward(const CallContext& call) const override {
     if (call.input_gradients[0])
-      call.backend.mean_middle_gradient(without_steps(call.output_gradient), {}, call.input_gradients[0]);
+      call.backend.mean_middle_gradient(without_steps(call.output_gradient), call.mask(0),
+                                        call.input_gradients[0]);
   }
 
  private:

@@ -34,6 +34,7 @@ std::unique_ptr<Layer> make_softmax(LayerCommon common, const nlohmann::json& co
 // Operations, from operation_config.
 std::unique_ptr<Layer> make_arithmetic(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_get_item(LayerCommon common, const nlohmann::json& config);
+std::unique_ptr<Layer> make_mask_operation(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_matmul(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_reshape_operation(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_softmax_operation(LayerCommon common, const nlohmann::json& config);

@@ -21,8 +21,7 @@ class ReversibleEmbedding final : public Layer {
     tied_ = reader.get<bool>("tie_weights", true);
     initializer_ = reader.initializer("embeddings_initializer", "uniform");
     cap_ = reader.optional<double>("logit_soft_cap");
-    if (reader.get<bool>("mask_zero", false))
-      reader.refuse("has mask_zero = true; masks aren't supported, only mask_zero = false");
+    mask_zero_ = reader.get<bool>("mask_zero", false);
     const auto dtype = reader.optional<std::string>("reverse_dtype");
     if (dtype && *dtype != name_of(common().dtype))
       reader.refuse("has reverse_dtype = " + *dtype + "; only its own dtype, " +
@@ -53,6 +52,8 @@ class ReversibleEmbedding final : public Layer {
     sizes.back() = input_dim_;
     return {Shape(std::move(sizes)), x.dtype};
   }
+
+  bool masks_zero(const CallArguments& arguments) const override { return mask_zero_ && !arguments.reverse; }
 
   CallPlan plan(std::span<const ValueSpec> inputs, const CallArguments& arguments) const override {
     const bool reverse = is_reverse(inputs[0]);
@@ -116,7 +117,7 @@ class ReversibleEmbedding final : public Layer {
   LinearMap untied_map() const { return LinearMap::of(output_dim_, input_dim_); }
 
   std::int64_t input_dim_ = 0, output_dim_ = 0;
-  bool tied_ = true;
+  bool tied_ = true, mask_zero_ = false;
   std::optional<double> cap_;
   std::shared_ptr<const Initializer> initializer_;
 };
