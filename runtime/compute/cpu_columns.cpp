@@ -265,12 +265,16 @@ void CpuBackend::mean_middle_gradient(Tensor dy, Tensor mask, Tensor dx) {
         const std::int32_t* counts = mask ? mask.as<std::int32_t>() + s * length : nullptr;
         const std::int64_t count =
             mask ? std::count_if(counts, counts + length, [](auto c) { return c != 0; }) : length;
+        const T* share = nullptr;  // the same for every step that counts
         for (std::int64_t t = 0; t < length; ++t) {
           T* step = first + t * columns;
-          if (counts == nullptr || counts[t] != 0) {
-            table<T>().elementwise.divide(dy.as<T>() + s * columns, static_cast<T>(count), columns, step);
-          } else {
+          if (counts != nullptr && counts[t] == 0) {
             std::fill_n(step, columns, T(0));
+          } else if (share != nullptr) {
+            std::copy_n(share, columns, step);
+          } else {
+            table<T>().elementwise.divide(dy.as<T>() + s * columns, static_cast<T>(count), columns, step);
+            share = step;
           }
         }
       }

@@ -63,8 +63,9 @@ bool is_tensor_argument(const json& argument) {
 
 bool is_operation(const json& envelope) {
   const auto module = envelope.find("module");
-  return module != envelope.end() && module->is_string() &&
-         module->get_ref<const std::string&>().starts_with("keras.src.ops.");
+  if (module == envelope.end() || !module->is_string()) return false;
+  const auto& name = module->get_ref<const std::string&>();
+  return name.starts_with("keras.src.ops.") || name.starts_with("keras.ops");
 }
 
 json operation_config(const json& envelope, const std::string& owner) {

@@ -51,6 +51,10 @@ class AttentionLayer final : public Layer {
     if (key_of(inputs).shape[0] != inputs[1].shape[0])
       refuse_layer(common(), "has a key of length " + std::to_string(key_of(inputs).shape[0]) +
                                  " and a value of length " + std::to_string(inputs[1].shape[0]));
+    // Each weight has a random number of its own, counted in blocks of four by 32 bits.
+    const std::int64_t blocks = options_.heads * inputs[0].shape[0] * ((inputs[1].shape[0] + 3) / 4);
+    if (options_.dropout > 0.0 && blocks > std::int64_t{1} << 32)
+      refuse_layer(common(), "has dropout and more weights a sample than there are random numbers, 2^34");
     return {{inputs[0].shape[0], options_.output_dim > 0 ? options_.output_dim : inputs[0].shape[-1]},
             common().dtype};
   }
