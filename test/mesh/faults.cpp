@@ -1,6 +1,7 @@
 // One rank of a job meets a fault while the others go on training. run_faults.py starts it and checks how the
 // job ends.
 //   faults KIND
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -44,7 +45,7 @@ int train(World& world, Communicator& group, int faulty_rank, const std::functio
 }
 
 struct Case {
-  int faulty_rank;
+  int faulty_rank;  ///< the last one where there are fewer
   std::function<void(World&)> fault;
 };
 
@@ -69,6 +70,7 @@ const std::map<std::string, Case>& cases() {
 
 int run(World& world, const std::string& kind) {
   const Case& chosen = cases().at(kind);
+  const int faulty_rank = std::min(chosen.faulty_rank, world.size() - 1);
   const auto group = world.communicator().split(0, world.rank(), "data");
   group->set_deadline(k_deadline);
   if (kind == "launch") check_launch(read_launch_info(), world.size());
@@ -78,20 +80,20 @@ int run(World& world, const std::string& kind) {
     });
   }
   if (kind == "late") {
-    if (world.rank() == chosen.faulty_rank) chosen.fault(world);
+    if (world.rank() == faulty_rank) chosen.fault(world);
     group->barrier();
   }
   if (kind == "split") {
-    if (world.rank() == chosen.faulty_rank) chosen.fault(world);
+    if (world.rank() == faulty_rank) chosen.fault(world);
     group->split(0, 0, "part");
   }
-  if (kind == "order" && world.rank() == chosen.faulty_rank) {
+  if (kind == "order" && world.rank() == faulty_rank) {
     std::vector<float> other(100, 1.0f);
     void* const nodes[] = {other.data()};
     const TreeShares shares{group->size(), split_evenly(group->size(), group->size())};
     group->tree_all_reduce(DType::float32, shares, nodes, 100, other.data())->wait();
   }
-  return train(world, *group, chosen.faulty_rank, [&] { chosen.fault(world); });
+  return train(world, *group, faulty_rank, [&] { chosen.fault(world); });
 }
 
 }  // namespace

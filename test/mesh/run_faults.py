@@ -34,8 +34,10 @@ def cases(faults, launched):
     yield Case("configuration on rank 0", [faults, "config"], 3, [named(0) + "the job file names no model"])
     yield Case("out of memory", [faults, "bad_alloc"], 70, [named(3) + "out of memory"])
     # Whoever sees it first, mpirun or the watchdog of another rank, names the rank and ends the job.
-    yield Case("kill -9", [faults, "kill"], (137, 70),
-               [r"rank 1 with PID \d+ on node \S+ exited on signal 9|rank 1 @ " + HOST + r" \(process \d+\) died"])
+    for ranks, killed in ((4, 1), (3, 1), (1, 0)):
+        yield Case(f"kill -9 of one of {ranks}", [faults, "kill"], (137, 70),
+                   [rf"rank {killed} with PID \d+ on node \S+ exited on signal 9|"
+                    rf"rank {killed} @ {HOST} \(process \d+\) died"], ranks=ranks)
     yield Case("exit without a word", [faults, "exit"], (1, 70),
                [r"Process name: \[\[\d+,1\],0\]\s+Exit code:\s+1|rank 0 @ " + HOST + r" \(process \d+\) died"])
     yield Case("hang before a collective", [faults, "late"], 70,
