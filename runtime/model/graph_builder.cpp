@@ -210,7 +210,7 @@ class GraphBuilder {
     Shape rows(std::vector<std::int64_t>(of.sizes().begin(), of.sizes().end() - (of.rank() > 0 ? 1 : 0)));
     if (name == "attention_mask") rows = {of[0], spec_of(call.inputs[1]).shape[0]};
     if (const ValueSpec wanted{rows, DType::int32}; !(spec_of(mask) == wanted))
-      throw ConfigError(call.owner + " is called with a " + name + " of " + describe(spec_of(mask)) +
+      throw ConfigError(call.owner + " is called with the " + name + " of " + describe(spec_of(mask)) +
                         "; it must be " + describe(wanted));
     (name == "attention_mask" ? call.pairs : call.masks[place]) = mask;
   }

@@ -158,8 +158,8 @@ TEST_CASE("masks that a call is given are read", "[model][masks]") {
       {nullptr, 5}, {entry("keras.src.ops.numpy", "NotEqual", "n", json::object(), {tensor("m", "int32"), 0}),
                      entry("keras.src.ops.numpy", "LogicalOr", "o", json::object(),
                            {tensor("n", "bool"), tensor("n", "bool")}),
-                     entry("keras.layers", "GlobalAveragePooling1D", "p", json::object(), {tensor("x")},
-                           {{"mask", tensor("o", "bool")}})}));
+                     entry("keras.layers", "GlobalAveragePooling1D", "p", json::object(),
+                           json::array({tensor("x")}), {{"mask", tensor("o", "bool")}})}));
   const GraphCall& pool = pooled.graph().calls.back();
   CHECK(pool.inputs == std::vector<int>{0});
   REQUIRE(pool.masks.size() == 1);
@@ -190,7 +190,7 @@ TEST_CASE("masks that don't fit are refused with the layer and the argument", "[
              Contains("key_mask, which isn't supported for it"));
   CHECK_THAT(refused({nullptr, 5}, attention({{"query_mask", tensor("m")}})),
              Contains("argument query_mask"));
-  CHECK_THAT(refused({nullptr, 5}, entry("keras.layers", "Dense", "d", {{"units", 4}}, {tensor("x")},
-                                         {{"mask", tensor("m")}})),
+  CHECK_THAT(refused({nullptr, 5}, entry("keras.layers", "Dense", "d", {{"units", 4}},
+                                         json::array({tensor("x")}), {{"mask", tensor("m")}})),
              Contains("'d'") && Contains("mask, which isn't supported for it"));
 }
