@@ -2,7 +2,6 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/error.hpp"
-#include "runtime/model/config_reader.hpp"
 #include "runtime/model/known_words.hpp"
 #include "runtime/model/loss_config.hpp"
 #include "runtime/model/model.hpp"

@@ -49,6 +49,7 @@ struct Executor::State {
   const Model& model;
   Backend& backend;
   std::vector<OutputLoss> losses;
+  std::vector<OutputNeed> needs;  ///< one an output
   std::int64_t max_samples;
   ExecutionPlan train;    ///< empty when only evaluating
   ExecutionPlan forward;  ///< losses, no backward
@@ -187,11 +188,12 @@ struct Executor::State {
 
 Executor::Executor(const Model& model, Backend& backend, std::vector<OutputLoss> losses,
                    std::int64_t max_samples, bool training)
-    : state_(std::make_unique<State>(State{model, backend, std::move(losses), max_samples, {}, {}, {}, {}})) {
+    : state_(std::make_unique<State>(
+          State{model, backend, std::move(losses), {}, max_samples, {}, {}, {}, {}})) {
   State& s = *state_;
-  const std::vector<OutputNeed> needs = output_needs(model, s.losses);
-  if (training) s.train = plan_execution(model.graph(), model.variables(), needs, max_samples, true);
-  s.forward = plan_execution(model.graph(), model.variables(), needs, max_samples, false);
+  s.needs = output_needs(model, s.losses);
+  if (training) s.train = plan_execution(model.graph(), model.variables(), s.needs, max_samples, true);
+  s.forward = plan_execution(model.graph(), model.variables(), s.needs, max_samples, false);
   s.output = plan_execution(model.graph(), model.variables(), {}, max_samples, false);
   const std::size_t bytes = std::max({s.train.bytes, s.forward.bytes, s.output.bytes});
   try {
@@ -229,8 +231,7 @@ std::vector<bool> Executor::masked_outputs() const {
 
 std::vector<std::int64_t> Executor::entries(std::int64_t samples) const {
   std::vector<std::int64_t> entries;
-  for (const OutputNeed& need : output_needs(state_->model, state_->losses))
-    entries.push_back(samples * need.loss_elements);
+  for (const OutputNeed& need : state_->needs) entries.push_back(samples * need.loss_elements);
   return entries;
 }
 

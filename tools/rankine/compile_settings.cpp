@@ -6,7 +6,6 @@
 
 #include "optimizer/rule.hpp"
 #include "runtime/error.hpp"
-#include "runtime/model/config_reader.hpp"
 #include "runtime/model/known_words.hpp"
 
 namespace rankine {

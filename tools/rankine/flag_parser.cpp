@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "runtime/error.hpp"
-#include "runtime/model/config_reader.hpp"
 #include "runtime/model/known_words.hpp"
 
 namespace rankine {

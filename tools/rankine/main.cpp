@@ -8,7 +8,6 @@
 #include "runtime/error.hpp"
 #include "runtime/mesh/agree.hpp"
 #include "runtime/mesh/launch_info.hpp"
-#include "runtime/model/config_reader.hpp"
 #include "runtime/model/known_words.hpp"
 #include "tools/rankine/command.hpp"
 #include "tools/rankine/flag_parser.hpp"
