@@ -24,9 +24,12 @@ namespace {
 
 constexpr std::array<std::string_view, 3> k_names{"portable", "avx2", "avx512"};
 
+/// Empty where the processor lacks the set: even the functions that fill its table are made of its
+/// instructions.
 template <class T>
 KernelTable<T> make_table(InstructionSet set) {
   KernelTable<T> table;
+  if (!processor_runs(set)) return table;
   switch (set) {
 #ifdef __x86_64__
     case InstructionSet::avx512:
