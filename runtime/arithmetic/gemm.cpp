@@ -71,7 +71,7 @@ class Part {
         even_block(columns.size(), few_rows ? k_passing_columns : k_block_columns, kernels_.tile_columns);
     std::int64_t terms = 0;
     for (const Chunk& chunk : plan_.chunks()) terms = std::max(terms, chunk.terms.size());
-    pack_a_ = g_.transpose_a || columns.size() >= k_worth_packing;
+    pack_a_ = g_.transpose_a || (kernels_.packs_stored_a && columns.size() >= k_worth_packing);
     if (pack_a_) a_ = area_.a.get<T>(static_cast<std::size_t>(rows_block * terms));
     b_ = area_.b.get<T>(static_cast<std::size_t>(columns_block * terms));
     for (const Range wide : Blocks(columns, few_rows ? columns.size() : columns_block)) {

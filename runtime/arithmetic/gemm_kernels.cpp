@@ -185,7 +185,7 @@ void pack_b(bool transposed, Rows<const T> b, std::int64_t terms, std::int64_t c
 
 template <class T>
 void fill_for(GemmKernels<T>& kernels) {
-  kernels = {Tile<T>::rows, k_tile_columns<T>, pack_a<T>, pack_b<T>, multiply<T>};
+  kernels = {Tile<T>::rows, k_tile_columns<T>, k_packs_stored_a, pack_a<T>, pack_b<T>, multiply<T>};
 }
 
 }  // namespace

@@ -58,6 +58,8 @@ struct PanelProduct {
 template <class T>
 struct GemmKernels {
   int tile_rows = 0, tile_columns = 0;
+  /// A wide product is faster when a stored A is packed first, too.
+  bool packs_stored_a = false;
   /// Packs op(A)[rows, terms] as panels of tile_rows rows (the last one narrower), each [terms][rows of
   /// panel]. `transposed`: A is stored [terms, rows]; otherwise it may be multiplied where it is as well.
   void (*pack_a)(bool transposed, Rows<const T> a, std::int64_t rows, std::int64_t terms,

@@ -35,6 +35,13 @@ struct Tile {
   static constexpr int rows = 4, vectors = 1;
 };
 #endif
+// Packed rows spare instructions where a multiplication reads one element for all lanes by itself; elsewhere
+// packing only costs.
+#if defined(__AVX512F__)
+constexpr bool k_packs_stored_a = true;
+#else
+constexpr bool k_packs_stored_a = false;
+#endif
 template <class T>
 constexpr int k_tile_columns = Tile<T>::vectors* k_lanes;
 
