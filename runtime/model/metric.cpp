@@ -31,19 +31,21 @@ class AccuracyMetric final : public Metric {
       : name_(std::move(name)), kind_(kind), threshold_(threshold) {}
 
   std::string_view name() const override { return name_; }
-  std::int64_t hits(Backend& backend, Tensor prediction, Tensor target, Tensor mask) const override {
+  void compute(Backend& backend, Tensor prediction, Tensor target, Tensor numerators,
+               Tensor denominators) const override {
+    const std::int64_t columns = prediction.shape[-1];
     switch (kind_) {
       case Accuracy::sparse:
-        return backend.count_sparse_hits(prediction, target, mask);
+        backend.sparse_hits(prediction, target, numerators);
+        break;
       case Accuracy::categorical:
-        return backend.count_categorical_hits(prediction, target, mask);
+        backend.categorical_hits(prediction, target, numerators);
+        break;
       case Accuracy::binary:
+        backend.binary_hits(prediction, target, threshold_, numerators);
         break;
     }
-    return backend.count_binary_hits(prediction, target, threshold_, mask);
-  }
-  std::int64_t total(const ValueSpec& prediction, std::int64_t samples) const override {
-    return samples * (kind_ == Accuracy::binary ? prediction.shape.elements() : prediction.rows());
+    backend.fill(denominators, kind_ == Accuracy::binary ? static_cast<double>(columns) : 1.0);
   }
 
  private:

@@ -425,7 +425,8 @@ def layer_cases():
 def loss_cases():
     c = []
 
-    def one(name, make, kind, shape, logits=True):
+    def one(name, make, kind, shape, logits=True, **lost):
+        """`lost` is what Keras doesn't put into the loss's config."""
         rng = rng_of(name)
         x = 2 * rng.standard_normal((SAMPLES, *shape))
         if not logits:
@@ -450,7 +451,7 @@ def loss_cases():
         exact, rounded = values("float64"), values("float32")
         loss = make("float32")
         envelope = keras.saving.serialize_keras_object(loss)
-        envelope["config"]["reduction"] = "sum_over_batch_size"
+        envelope["config"].update(reduction="sum_over_batch_size", **lost)
         c.append({"name": name, "loss": envelope, "prediction": tensor(x), "target": tensor(y),
                   "elements": tensor(exact[0]), "elements_tolerance": tolerance(exact[0], rounded[0]),
                   "gradient": tensor(exact[1]), "gradient_tolerance": tolerance(exact[1], rounded[1])})
@@ -458,6 +459,9 @@ def loss_cases():
     K = keras.losses
     one("mse", lambda d: K.MeanSquaredError(reduction=None, dtype=d), "numbers", (5,))
     one("mse deep", lambda d: K.MeanSquaredError(reduction=None, dtype=d), "numbers", (2, 3))
+    one("mae", lambda d: K.MeanAbsoluteError(reduction=None, dtype=d), "numbers", (5,))
+    one("huber", lambda d: K.Huber(reduction=None, dtype=d), "numbers", (7,))
+    one("huber narrow", lambda d: K.Huber(delta=0.3, reduction=None, dtype=d), "numbers", (2, 3), delta=0.3)
     for logits in (True, False):
         o = {"from_logits": logits, "reduction": None}
         n = "logits" if logits else "probabilities"

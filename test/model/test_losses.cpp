@@ -99,8 +99,17 @@ TEST_CASE("every form of a loss in a compile config", "[losses]") {
         envelope("SparseCategoricalCrossentropy",
                  {{"name", "x"}, {"reduction", "sum"}, {"from_logits", true}, {"ignore_class", nullptr}})}});
   CHECK(summed[0].loss->name() == "sparse_categorical_crossentropy");
-  CHECK(summed[0].loss->sums());
+  CHECK(summed[0].loss->reduction() == Reduction::sum);
   CHECK(summed[0].loss->target(k_one_spec[0], "y") == ValueSpec{{}, DType::int32});
+
+  CHECK(losses_of_one({{"loss", "mae"}})[0].loss->name() == "mean_absolute_error");
+  const auto ignoring = losses_of_one(
+      {{"loss", envelope("SparseCategoricalCrossentropy",
+                         {{"ignore_class", -1}, {"reduction", "mean_with_sample_weight"}})}})[0];
+  CHECK(ignoring.loss->ignored() == -1);
+  CHECK(ignoring.loss->reduction() == Reduction::mean_with_sample_weight);
+  CHECK(ignoring.divisor(3.0) == 3.0);
+  CHECK(1.0 / ignoring.divisor(0.0) == 0.0);
 
   for (const json& loss : {json{"mse", "bce"}, json{{"first", "mse"}, {"second", "bce"}},
                            json{{"mse"}, {"bce"}}, json{{"inner", {{"second", "bce"}}}, {"first", "mse"}}}) {
@@ -124,24 +133,24 @@ TEST_CASE("metrics are resolved as Keras does", "[losses]") {
     REQUIRE(losses[0].metrics.size() == 1);
     return losses[0].metrics[0];
   };
-  const ValueSpec spec = k_one_spec[0];
   Array prediction = Array::of({2, 5}, DType::float32, {.1, .7, .2, .6, .7, .9, .1, .2, .3, .9});
   Array labels = Array::of({2}, DType::int32, {1, 4});
   Array one_hot = Array::of({2, 5}, DType::float32, {0, 1, 0, 0, 0, 1, 0, 0, 0, 0});
+  using Sums = std::array<double, 2>;
+  const auto sums = [&](const Metric& m, Array& target) -> Sums {
+    Array numerators = Array::of({2}, DType::float64), denominators = Array::of({2}, DType::float64);
+    m.compute(backend(), prediction.tensor(), target.tensor(), numerators.tensor(), denominators.tensor());
+    return {numerators.floats[0] + numerators.floats[1], denominators.floats[0] + denominators.floats[1]};
+  };
   const auto sparse = metric("sparse_categorical_crossentropy", {"acc"});
   CHECK(sparse->name() == "acc");
-  CHECK(sparse->hits(backend(), prediction.tensor(), labels.tensor(), {}) ==
-        1);  // the first of equals counts
-  CHECK(sparse->total(spec, 2) == 2);
-  const auto categorical = metric("categorical_crossentropy", {"accuracy"});
-  CHECK(categorical->hits(backend(), prediction.tensor(), one_hot.tensor(), {}) == 2);
-  const auto binary = metric("binary_crossentropy", {"binary_accuracy"});
-  CHECK(binary->hits(backend(), prediction.tensor(), one_hot.tensor(), {}) == 7);
-  CHECK(binary->total(spec, 2) == 10);
+  CHECK(sums(*sparse, labels) == Sums{1, 2});  // the first of equals counts
+  CHECK(sums(*metric("categorical_crossentropy", {"accuracy"}), one_hot) == Sums{2, 2});
+  CHECK(sums(*metric("binary_crossentropy", {"binary_accuracy"}), one_hot) == Sums{7, 10});
   const auto strict =
       metric("binary_crossentropy", {envelope("BinaryAccuracy", {{"threshold", 0.8}, {"name", "b"}})});
   CHECK(strict->name() == "b");
-  CHECK(strict->hits(backend(), prediction.tensor(), one_hot.tensor(), {}) == 8);
+  CHECK(sums(*strict, one_hot) == Sums{8, 10});
 
   const auto two = losses_of_two(
       {{"loss", {"sparse_categorical_crossentropy", "bce"}}, {"metrics", {{"second", {"accuracy"}}}}});
@@ -154,17 +163,21 @@ TEST_CASE("metrics are resolved as Keras does", "[losses]") {
 
 TEST_CASE("losses and metrics that aren't supported are refused by name", "[losses]") {
   CHECK_THAT(refusal({{"loss", "mean_square_error"}}), Contains("did you mean mean_squared_error"));
-  CHECK_THAT(refusal({{"loss", "huber"}}), Contains("'first'") && Contains("huber") && Contains("Supported"));
+  CHECK_THAT(refusal({{"loss", "poisson"}}),
+             Contains("'first'") && Contains("poisson") && Contains("Supported") && Contains("huber"));
   CHECK_THAT(refusal({{"loss", "crossentropy"}}), Contains("name it in full"));
   CHECK_THAT(refusal({{"loss", nullptr}}), Contains("no loss"));
   CHECK_THAT(refusal({{"loss", {"mse", nullptr}}}), Contains("'second'") && Contains("null"));
   CHECK_THAT(refusal({{"loss", {"mse"}}}), Contains("1 entries") && Contains("2 outputs"));
   CHECK_THAT(refusal({{"loss", {{"first", "mse"}, {"secnd", "mse"}}}}), Contains("did you mean second"));
-  CHECK_THAT(refusal({{"loss", envelope("SparseCategoricalCrossentropy", {{"ignore_class", 1}})}}),
+  CHECK_THAT(refusal({{"loss", envelope("SparseCategoricalCrossentropy",
+                                        {{"ignore_class", std::int64_t{1} << 31}})}}),
              Contains("ignore_class"));
   CHECK_THAT(refusal({{"loss", envelope("CategoricalCrossentropy", {{"axis", 1}})}}), Contains("axis"));
   CHECK_THAT(refusal({{"loss", envelope("MeanSquaredError", {{"reduction", nullptr}})}}),
-             Contains("reduction"));
+             Contains("reduction = null") && Contains("mean_with_sample_weight"));
+  CHECK_THAT(refusal({{"loss", envelope("MeanSquaredError", {{"reduction", "average"}})}}),
+             Contains("reduction = \"average\"; supported"));
   CHECK_THAT(refusal({{"loss", envelope("BinaryCrossentropy", {{"label_smoothing", 2.0}})}}),
              Contains("label_smoothing"));
   CHECK_THAT(refusal({{"loss", "mse"}, {"metrics", {{"first", "mae"}}}}),
