@@ -136,6 +136,15 @@ class Backend {
   virtual void categorical_hits(Tensor x, Tensor targets, Tensor hits) = 0;
   /// Elements whose target equals (x > threshold ? 1 : 0), as Keras counts binary accuracy.
   virtual void binary_hits(Tensor x, Tensor targets, double threshold, Tensor hits) = 0;
+  /// 1 where fewer than k elements of the row are larger than that at labels[r], else 0. A NaN there is
+  /// smaller than all; a label below 0 counts from the end, one outside the row finds nothing (as in JAX).
+  virtual void sparse_top_k_hits(Tensor x, Tensor labels, std::int64_t k, Tensor hits) = 0;
+  /// The same, with the place of the target's largest element as the label.
+  virtual void categorical_top_k_hits(Tensor x, Tensor targets, std::int64_t k, Tensor hits) = 0;
+  /// Elements above the threshold (`predicted`), with a target other than 0 (`wanted`), and both. Absent
+  /// tensors aren't written.
+  virtual void count_positives(Tensor x, Tensor targets, double threshold, Tensor both, Tensor predicted,
+                               Tensor wanted) = 0;
 
   /// Index of the first element that is NaN or infinite, or -1.
   virtual std::int64_t find_non_finite(Tensor x) = 0;

@@ -81,6 +81,10 @@ class CpuBackend final : public Backend {
   void sparse_hits(Tensor x, Tensor labels, Tensor hits) override;
   void categorical_hits(Tensor x, Tensor targets, Tensor hits) override;
   void binary_hits(Tensor x, Tensor targets, double threshold, Tensor hits) override;
+  void sparse_top_k_hits(Tensor x, Tensor labels, std::int64_t k, Tensor hits) override;
+  void categorical_top_k_hits(Tensor x, Tensor targets, std::int64_t k, Tensor hits) override;
+  void count_positives(Tensor x, Tensor targets, double threshold, Tensor both, Tensor predicted,
+                       Tensor wanted) override;
   std::int64_t find_non_finite(Tensor x) override;
 
  private:

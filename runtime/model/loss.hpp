@@ -45,10 +45,19 @@ class Loss {
 class Metric {
  public:
   virtual ~Metric() = default;
-  virtual std::string_view name() const = 0;  ///< as Keras logs it: "accuracy"
+  virtual std::string_view name() const = 0;  ///< "accuracy"
+  /// Whether rows that the output's mask leaves out don't count. Keras's precision and recall have them all.
+  virtual bool heeds_mask() const = 0;
   /// Writes what each row of the predictions adds to the two sums (double).
   virtual void compute(Backend& backend, Tensor prediction, Tensor target, Tensor numerators,
                        Tensor denominators) const = 0;
+};
+
+/// A metric and what Keras calls it in its logs: "mae", "<output>_mae" with several outputs, "mae_1" the
+/// second time.
+struct LoggedMetric {
+  std::shared_ptr<const Metric> metric;
+  std::string key;
 };
 
 /// The losses of a model's outputs, in output order, with their weights and metrics, from a Keras compile
@@ -57,7 +66,7 @@ struct OutputLoss {
   std::string output;
   std::shared_ptr<const Loss> loss;
   double weight = 1.0;
-  std::vector<std::shared_ptr<const Metric>> metrics;
+  std::vector<LoggedMetric> metrics;
 
   /// What the sum of unreduced losses is divided by, of which `counted` count. Where that is 0 so is the
   /// loss.

@@ -36,8 +36,7 @@ std::map<std::string, double> Totals::values(std::span<const OutputLoss> losses)
     const double loss = value_of(losses_[o]);
     values["loss"] += losses[o].weight * loss;
     if (several) values[output + "loss"] = loss;
-    for (const auto& m : losses[o].metrics)
-      values[output + std::string(m->name())] = value_of(metrics_[metric++]);
+    for (const LoggedMetric& logged : losses[o].metrics) values[logged.key] = value_of(metrics_[metric++]);
   }
   return values;
 }

@@ -206,10 +206,10 @@ struct Executor::State {
       const Tensor prediction = run.value(model.graph().outputs[o]), mask = output_mask(run, o);
       const Tensor numerators = run.pool_tensor(run.plan.outputs[o].numerators);
       const Tensor denominators = run.pool_tensor(run.plan.outputs[o].denominators);
-      for (const auto& metric : losses[o].metrics) {
-        metric->compute(backend, prediction, pass.targets[o], numerators, denominators);
+      for (const LoggedMetric& logged : losses[o].metrics) {
+        logged.metric->compute(backend, prediction, pass.targets[o], numerators, denominators);
         for (const Tensor& terms : {numerators, denominators}) {
-          if (mask) backend.clear_rows(terms, mask);
+          if (mask && logged.metric->heeds_mask()) backend.clear_rows(terms, mask);
           sums.push_back(sum_of_rows(run, pass, o, terms));
         }
       }

@@ -243,6 +243,19 @@ TEST_CASE("hits and values that aren't finite are counted", "[losses]") {
     const std::vector<float> p{.5F, .51F, .2F, 1, 0, 0, 1, 1}, y{0, 1, 1, 1, 1, 1, 0, 1};
     backend.binary_hits(tensor_of(p, {4, 2}), tensor_of(y, {4, 2}), 0.5, counts);
     CHECK(hits == std::vector<double>{2, 1, 0, 1});
+    backend.sparse_top_k_hits(tensor_of(x, {4, 3}), tensor_of(labels, {4}), 1, counts);
+    CHECK(hits == std::vector<double>{1, 0, 0, 1});  // a NaN is smaller than all
+    const std::vector<std::int32_t> odd{-1, 2, 2, 3};
+    backend.sparse_top_k_hits(tensor_of(x, {4, 3}), tensor_of(odd, {4}), 2, counts);
+    CHECK(hits == std::vector<double>{1, 1, 1, 0});
+    backend.categorical_top_k_hits(tensor_of(x, {4, 3}), tensor_of(targets, {4, 3}), 2, counts);
+    CHECK(hits == std::vector<double>{1, 1, 1, 1});
+    std::vector<double> predicted(4), wanted(4);
+    backend.count_positives(tensor_of(p, {4, 2}), tensor_of(y, {4, 2}), 0.5, counts,
+                            tensor_of(predicted, {4}), tensor_of(wanted, {4}));
+    CHECK(hits == std::vector<double>{1, 1, 0, 1});
+    CHECK(predicted == std::vector<double>{1, 1, 0, 2});
+    CHECK(wanted == std::vector<double>{1, 2, 2, 1});
     std::vector<float> large(100000, 1.0F);
     CHECK(backend.find_non_finite(tensor_of(large, {100000})) == -1);
     CHECK(backend.find_non_finite({nullptr, DType::float32, {0}}) == -1);

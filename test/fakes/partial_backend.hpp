@@ -58,6 +58,9 @@ class PartialBackend : public Backend {
   void sparse_hits(Tensor, Tensor, Tensor) override { refuse(); }
   void categorical_hits(Tensor, Tensor, Tensor) override { refuse(); }
   void binary_hits(Tensor, Tensor, double, Tensor) override { refuse(); }
+  void sparse_top_k_hits(Tensor, Tensor, std::int64_t, Tensor) override { refuse(); }
+  void categorical_top_k_hits(Tensor, Tensor, std::int64_t, Tensor) override { refuse(); }
+  void count_positives(Tensor, Tensor, double, Tensor, Tensor, Tensor) override { refuse(); }
   std::int64_t find_non_finite(Tensor) override { refuse(); }
   double sum_of_squares(Tensor) override { refuse(); }
 

@@ -1,6 +1,8 @@
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "runtime/error.hpp"
 #include "runtime/model/loss_config.hpp"
@@ -87,6 +89,46 @@ TEST_CASE("losses are what Keras computes", "[losses][golden]") {
   }
 }
 
+TEST_CASE("metrics are what Keras computes", "[losses][golden]") {
+  const json cases = golden_json("layers/metrics.json")["cases"];
+  REQUIRE(cases.size() > 8);
+  for (const json& golden : cases) {
+    for (const DType dtype : {DType::float64, DType::float32}) {
+      INFO(golden["name"]);
+      Array prediction = Array::from_json(golden["prediction"], dtype);
+      Array target = Array::from_json(golden["target"], dtype);
+      const auto sample = [](const Array& array) {
+        return Shape(std::vector<std::int64_t>(array.shape.sizes().begin() + 1, array.shape.sizes().end()));
+      };
+      const auto metric = metric_from_config(golden["metric"], {sample(prediction), dtype},
+                                             {sample(target), target.dtype}, "the metric");
+      CHECK(metric->name() == golden["called"].get<std::string>());
+      const Shape rows = Shape{prediction.shape.product(0, prediction.shape.rank() - 1)};
+      Array numerators = Array::of(rows, DType::float64), denominators = Array::of(rows, DType::float64);
+      metric->compute(backend(), prediction.tensor(), target.tensor(), numerators.tensor(),
+                      denominators.tensor());
+      const auto sum = [](const Array& a) { return std::accumulate(a.floats.begin(), a.floats.end(), 0.0); };
+      const double value = sum(denominators) == 0 ? 0.0 : sum(numerators) / sum(denominators);
+      const auto expected = golden["value"].get<double>();
+      CHECK(std::abs(value - expected) <=
+            (dtype == DType::float64 ? 1e-12 : golden["tolerance"].get<double>()));
+    }
+  }
+}
+
+TEST_CASE("metrics are called as in Keras's logs", "[losses]") {
+  const auto keys = [](const std::vector<OutputLoss>& losses) {
+    std::vector<std::string> all;
+    for (const OutputLoss& loss : losses)
+      for (const LoggedMetric& logged : loss.metrics) all.push_back(logged.key);
+    return all;
+  };
+  CHECK(keys(losses_of_one({{"loss", "mse"}, {"metrics", {"mse", "MSE", "mse", "Precision", "acc"}}})) ==
+        std::vector<std::string>{"mse", "MSE", "mse_1", "Precision", "acc"});
+  CHECK(keys(losses_of_two({{"loss", "mse"}, {"metrics", {{"first", {"mae", "mae"}}, {"second", "mae"}}}})) ==
+        std::vector<std::string>{"first_mae", "first_mae_1", "second_mae"});
+}
+
 TEST_CASE("every form of a loss in a compile config", "[losses]") {
   CHECK(losses_of_one({{"loss", "mse"}})[0].loss->name() == "mean_squared_error");
   CHECK(losses_of_one({{"loss", "BCE"}})[0].loss->name() == "binary_crossentropy");
@@ -131,7 +173,7 @@ TEST_CASE("metrics are resolved as Keras does", "[losses]") {
   const auto metric = [](const json& loss, const json& metrics) {
     const auto losses = losses_of_one({{"loss", loss}, {"metrics", metrics}});
     REQUIRE(losses[0].metrics.size() == 1);
-    return losses[0].metrics[0];
+    return losses[0].metrics[0].metric;
   };
   Array prediction = Array::of({2, 5}, DType::float32, {.1, .7, .2, .6, .7, .9, .1, .2, .3, .9});
   Array labels = Array::of({2}, DType::int32, {1, 4});
@@ -180,8 +222,24 @@ TEST_CASE("losses and metrics that aren't supported are refused by name", "[loss
              Contains("reduction = \"average\"; supported"));
   CHECK_THAT(refusal({{"loss", envelope("BinaryCrossentropy", {{"label_smoothing", 2.0}})}}),
              Contains("label_smoothing"));
-  CHECK_THAT(refusal({{"loss", "mse"}, {"metrics", {{"first", "mae"}}}}),
-             Contains("mae") && Contains("accuracy"));
+  const std::string unknown = refusal({{"loss", "mse"}, {"metrics", {{"first", "auc"}}}});
+  CHECK_THAT(unknown, Contains("'auc'") && Contains("accuracy") && Contains("precision"));
+  CHECK_THAT(unknown, !Contains("did you mean"));
+  CHECK_THAT(refusal({{"loss", "mse"}, {"metrics", {{"first", "acuracy"}}}}),
+             Contains("did you mean accuracy?"));
+  const auto refused = [&](const char* class_name, const json& config) {
+    return refusal({{"loss", "mse"}, {"metrics", {{"first", envelope(class_name, config)}}}});
+  };
+  CHECK_THAT(refused("Precision", {{"thresholds", {0.2, 0.5}}}), Contains("only a single one"));
+  CHECK_THAT(refused("Recall", {{"thresholds", 1.5}}), Contains("1.5") && Contains("between 0 and 1"));
+  CHECK_THAT(refused("Recall", {{"top_k", 2}}), Contains("top_k = null"));
+  CHECK_THAT(refused("Precision", {{"class_id", 0}}), Contains("class_id = null"));
+  CHECK_THAT(refused("TopKCategoricalAccuracy", {{"k", 0}}), Contains("k = 0"));
+  CHECK_THAT(refused("SparseTopKCategoricalAccuracy", {{"from_sorted_ids", true}}),
+             Contains("from_sorted_ids"));
+  CHECK_THAT(
+      refusal({{"loss", {"sparse_categorical_crossentropy", "mse"}}, {"metrics", {{"first", "precision"}}}}),
+      Contains("'precision'") && Contains("prediction's shape"));
   CHECK_THAT(refusal({{"loss", "mse"}, {"metrics", {"accuracy"}}}), Contains("one an output"));
   CHECK_THAT(refusal({{"loss", "mse"}, {"metrics", {{"first", "sparse_categorical_accuracy"}}}}),
              Contains("integer labels"));
