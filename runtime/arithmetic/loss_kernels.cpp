@@ -213,31 +213,65 @@ void binary_cross_entropy(const LossCall<T>& c) {
   }
 }
 
-template <class T>
-void mean_squared_error(const LossCall<T>& c) {
-  const auto columns = static_cast<double>(c.columns);
-  const auto factor = all(static_cast<T>(2 * c.scale / columns));
+/// The mean over each row of loss(d), and dx = slope(d) * factor, where d = x - target.
+template <class T, class Loss, class Slope>
+RANKINE_INLINE void mean_of_errors(const LossCall<T>& c, T factor, Loss loss, Slope slope) {
   for (std::int64_t r = 0; r < c.rows; ++r) {
     const Row<T> row(c, r);
     const T* targets = c.targets + r * c.columns;
     const auto difference = [&](std::int64_t i, auto part) RANKINE_INLINE_LAMBDA {
       return part.load(row.x + i) - part.load(targets + i);
     };
-    const T sum = row.sum([&](std::int64_t i, auto part) RANKINE_INLINE_LAMBDA {
-      const auto d = difference(i, part);
-      return d * d;
-    });
+    const T sum =
+        row.sum([&](std::int64_t i, auto part) RANKINE_INLINE_LAMBDA { return loss(difference(i, part)); });
     if (row.dx != nullptr) {
-      row.each([&](std::int64_t i, auto part)
-                   RANKINE_INLINE_LAMBDA { part.store(row.dx + i, difference(i, part) * factor); });
+      row.each([&](std::int64_t i, auto part) RANKINE_INLINE_LAMBDA {
+        part.store(row.dx + i, slope(difference(i, part)) * all(factor));
+      });
     }
-    c.element_loss[r] = static_cast<double>(sum) / columns;
+    c.element_loss[r] = static_cast<double>(sum) / static_cast<double>(c.columns);
   }
+}
+
+/// `size` with the sign of d; d where it is 0 or NaN.
+template <class T>
+RANKINE_INLINE Vec<T> with_sign(Vec<T> d, Vec<T> size) {
+  const auto zero = all(T(0));
+  return select(d > zero, size, select(d < zero, -size, d));
+}
+
+template <class T>
+void mean_squared_error(const LossCall<T>& c) {
+  mean_of_errors<T>(
+      c, static_cast<T>(2 * c.scale / static_cast<double>(c.columns)),
+      [](Vec<T> d) RANKINE_INLINE_LAMBDA { return d * d; }, [](Vec<T> d) RANKINE_INLINE_LAMBDA { return d; });
+}
+
+template <class T>
+void mean_absolute_error(const LossCall<T>& c) {
+  mean_of_errors<T>(
+      c, static_cast<T>(c.scale / static_cast<double>(c.columns)),
+      [](Vec<T> d) RANKINE_INLINE_LAMBDA { return abs(d); },
+      [](Vec<T> d) RANKINE_INLINE_LAMBDA { return with_sign<T>(d, all(T(1))); });
+}
+
+template <class T>
+void huber(const LossCall<T>& c) {
+  const T wide = static_cast<T>(c.delta);
+  const auto delta = all(wide), half = all(T(0.5)), offset = all(T(0.5) * (wide * wide));
+  mean_of_errors<T>(
+      c, static_cast<T>(c.scale / static_cast<double>(c.columns)),
+      [&](Vec<T> d) RANKINE_INLINE_LAMBDA {
+        const auto size = abs(d);
+        return select(size > delta, delta * size - offset, half * (d * d));
+      },
+      [&](Vec<T> d) RANKINE_INLINE_LAMBDA { return select(abs(d) > delta, with_sign<T>(d, delta), d); });
 }
 
 template <class T>
 constexpr LossKernels<T> k_kernels{sparse_cross_entropy<T>, categorical_cross_entropy<T>,
-                                   binary_cross_entropy<T>, mean_squared_error<T>};
+                                   binary_cross_entropy<T>, mean_squared_error<T>,
+                                   mean_absolute_error<T>,  huber<T>};
 
 }  // namespace
 

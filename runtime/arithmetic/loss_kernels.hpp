@@ -14,6 +14,7 @@ struct LossCall {
   const std::int32_t* labels = nullptr;  ///< one a row, in range; sparse_cross_entropy only
   bool from_logits = false;
   double label_smoothing = 0.0;
+  double delta = 1.0;  ///< huber only
   double scale = 1.0;
   std::int64_t rows = 0, columns = 0, leaf = 1;
   double* element_loss = nullptr;
@@ -42,6 +43,12 @@ struct LossKernels {
   void (*binary_cross_entropy)(const LossCall<T>& call) = nullptr;
   /// d = x - target: double(S(d * d)) / columns, dx = d * T(2 * scale / columns).
   void (*mean_squared_error)(const LossCall<T>& call) = nullptr;
+  /// With f = T(scale / columns): double(S(|d|)) / columns, dx = f with the sign of d, and d where it is 0 or
+  /// NaN.
+  void (*mean_absolute_error)(const LossCall<T>& call) = nullptr;
+  /// With a = |d|, D = T(delta): terms D * a - 0.5 * (D * D) where a > D, else 0.5 * (d * d); dx = (D with
+  /// the sign of d, else d) * f. The loss is double(S(terms)) / columns.
+  void (*huber)(const LossCall<T>& call) = nullptr;
 };
 
 #ifdef RANKINE_ISA

@@ -217,6 +217,31 @@ LossRow<T> mean_squared_error(const std::vector<T>& x, const std::vector<T>& tar
           row_of<T>(n, [&](std::int64_t i) { return d(i) * factor; })};
 }
 
+template <class T>
+LossRow<T> mean_absolute_error(const std::vector<T>& x, const std::vector<T>& targets, double scale) {
+  const std::int64_t n = size(x);
+  const T factor = static_cast<T>(scale / static_cast<double>(n));
+  const auto d = [&](std::int64_t i) { return at(x, i) - at(targets, i); };
+  const T sum = row_sum<T>(n, feature_leaf(n), [&](std::int64_t i) { return std::fabs(d(i)); });
+  return {static_cast<double>(sum) / static_cast<double>(n), row_of<T>(n, [&](std::int64_t i) {
+            return (d(i) > 0 ? T(1) : d(i) < 0 ? T(-1) : d(i)) * factor;
+          })};
+}
+
+template <class T>
+LossRow<T> huber(const std::vector<T>& x, const std::vector<T>& targets, double delta, double scale) {
+  const std::int64_t n = size(x);
+  const T most = static_cast<T>(delta), factor = static_cast<T>(scale / static_cast<double>(n));
+  const auto d = [&](std::int64_t i) { return at(x, i) - at(targets, i); };
+  const T sum = row_sum<T>(n, feature_leaf(n), [&](std::int64_t i) {
+    const T size = std::fabs(d(i));
+    return size > most ? most * size - T(0.5) * (most * most) : T(0.5) * (d(i) * d(i));
+  });
+  return {static_cast<double>(sum) / static_cast<double>(n), row_of<T>(n, [&](std::int64_t i) {
+            return (d(i) > most ? most : d(i) < -most ? -most : d(i)) * factor;
+          })};
+}
+
 #define RANKINE_INSTANTIATE(T)                                                                              \
   template std::vector<T> softmax(const std::vector<T>&, bool);                                             \
   template std::vector<T> softmax_gradient(const std::vector<T>&, bool, const std::vector<T>&);             \
@@ -231,7 +256,9 @@ LossRow<T> mean_squared_error(const std::vector<T>& x, const std::vector<T>& tar
                                                 double);                                                    \
   template LossRow<T> binary_cross_entropy(const std::vector<T>&, const std::vector<T>&, bool, double,      \
                                            double);                                                         \
-  template LossRow<T> mean_squared_error(const std::vector<T>&, const std::vector<T>&, double);
+  template LossRow<T> mean_squared_error(const std::vector<T>&, const std::vector<T>&, double);             \
+  template LossRow<T> mean_absolute_error(const std::vector<T>&, const std::vector<T>&, double);            \
+  template LossRow<T> huber(const std::vector<T>&, const std::vector<T>&, double, double);
 RANKINE_INSTANTIATE(float)
 RANKINE_INSTANTIATE(double)
 #undef RANKINE_INSTANTIATE

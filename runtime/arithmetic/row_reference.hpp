@@ -75,5 +75,9 @@ LossRow<T> binary_cross_entropy(const std::vector<T>& x, const std::vector<T>& t
                                 double label_smoothing, double scale);
 template <class T>
 LossRow<T> mean_squared_error(const std::vector<T>& x, const std::vector<T>& targets, double scale);
+template <class T>
+LossRow<T> mean_absolute_error(const std::vector<T>& x, const std::vector<T>& targets, double scale);
+template <class T>
+LossRow<T> huber(const std::vector<T>& x, const std::vector<T>& targets, double delta, double scale);
 
 }  // namespace rankine::reference

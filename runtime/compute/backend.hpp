@@ -102,6 +102,8 @@ class Backend {
   virtual void mean_middle_gradient(Tensor dy, Tensor mask, Tensor dx) = 0;
 
   // ---- masks: int32, 1 for what counts and 0 for what doesn't
+  /// out[i] = ids[i] where mask[i] isn't 0, else 0; `out` may be one of them.
+  virtual void keep(Tensor ids, Tensor mask, Tensor out) = 0;
   /// mask[i] = 1 where ids[i] isn't `value`.
   virtual void not_equal(Tensor ids, std::int32_t value, Tensor mask) = 0;
   /// out[i] = 1 where a[i] or b[i] is; `out` may be one of them.
@@ -122,14 +124,28 @@ class Backend {
   virtual void binary_cross_entropy(Tensor x, Tensor targets, bool from_logits, double label_smoothing,
                                     double scale, Tensor element_loss, Tensor dx) = 0;
   virtual void mean_squared_error(Tensor x, Tensor targets, double scale, Tensor element_loss, Tensor dx) = 0;
+  virtual void mean_absolute_error(Tensor x, Tensor targets, double scale, Tensor element_loss,
+                                   Tensor dx) = 0;
+  virtual void huber(Tensor x, Tensor targets, double delta, double scale, Tensor element_loss,
+                     Tensor dx) = 0;
 
-  // ---- counting (exact); with a mask [rows of the counted] what doesn't count is left out, absent: nothing
-  /// Rows whose largest element (the lowest index among equals) is at labels[r].
-  virtual std::int64_t count_sparse_hits(Tensor x, Tensor labels, Tensor mask) = 0;
-  /// Rows whose largest elements are at the same place in both.
-  virtual std::int64_t count_categorical_hits(Tensor x, Tensor targets, Tensor mask) = 0;
+  // ---- metrics: hits[r] gets what row r counts, in double
+  /// 1 where the row's largest element (the lowest index among equals) is at labels[r], else 0.
+  virtual void sparse_hits(Tensor x, Tensor labels, Tensor hits) = 0;
+  /// 1 where the rows' largest elements are at the same place in both, else 0.
+  virtual void categorical_hits(Tensor x, Tensor targets, Tensor hits) = 0;
   /// Elements whose target equals (x > threshold ? 1 : 0), as Keras counts binary accuracy.
-  virtual std::int64_t count_binary_hits(Tensor x, Tensor targets, double threshold, Tensor mask) = 0;
+  virtual void binary_hits(Tensor x, Tensor targets, double threshold, Tensor hits) = 0;
+  /// 1 where fewer than k elements of the row are larger than that at labels[r], else 0. A NaN there is
+  /// smaller than all; a label below 0 counts from the end, one outside the row finds nothing (as in JAX).
+  virtual void sparse_top_k_hits(Tensor x, Tensor labels, std::int64_t k, Tensor hits) = 0;
+  /// The same, with the place of the target's largest element as the label.
+  virtual void categorical_top_k_hits(Tensor x, Tensor targets, std::int64_t k, Tensor hits) = 0;
+  /// Elements above the threshold (`predicted`), with a target other than 0 (`wanted`), and both. Absent
+  /// tensors aren't written.
+  virtual void count_positives(Tensor x, Tensor targets, double threshold, Tensor both, Tensor predicted,
+                               Tensor wanted) = 0;
+
   /// Index of the first element that is NaN or infinite, or -1.
   virtual std::int64_t find_non_finite(Tensor x) = 0;
   /// Sum of squares of a logical tensor in double. Leaves of feature_leaf(size) on every dimension cut it

@@ -61,6 +61,18 @@ void rank(std::string_view kernel, Named tensor, int rank) {
   }
 }
 
+void targets(std::string_view kernel, const Tensor& x, const Tensor& targets) {
+  present(kernel, {{"targets", targets}});
+  same_dtype(kernel, {{"x", x}, {"targets", targets}});
+  same_size(kernel, {{"x", x}, {"targets", targets}});
+}
+
+void labels(std::string_view kernel, const Tensor& x, const Tensor& labels) {
+  present(kernel, {{"labels", labels}});
+  dtype(kernel, {"labels", labels}, DType::int32);
+  size(kernel, {"labels", labels}, rows_and_columns(x).rows);
+}
+
 RowsAndColumns rows_and_columns(const Tensor& tensor) {
   const Shape& shape = tensor.shape;
   return shape.rank() == 0 ? RowsAndColumns{1, 1}

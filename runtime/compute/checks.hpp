@@ -34,6 +34,11 @@ struct RowsAndColumns {
 };
 RowsAndColumns rows_and_columns(const Tensor& tensor);
 
+/// Targets like the predictions x.
+void targets(std::string_view kernel, const Tensor& x, const Tensor& targets);
+/// One label a row of x.
+void labels(std::string_view kernel, const Tensor& x, const Tensor& labels);
+
 /// Calls f(float()) or f(double()) as the dtype says.
 template <class F>
 decltype(auto) with_floating(std::string_view kernel, DType dtype, F&& f) {

@@ -49,6 +49,7 @@ class CpuBackend final : public Backend {
   void mean_middle(Tensor x, Tensor mask, Tensor out) override;
   void mean_middle_gradient(Tensor dy, Tensor mask, Tensor dx) override;
 
+  void keep(Tensor ids, Tensor mask, Tensor out) override;
   void not_equal(Tensor ids, std::int32_t value, Tensor mask) override;
   void either(Tensor a, Tensor b, Tensor out) override;
   std::int64_t count_set(Tensor mask) override;
@@ -74,10 +75,16 @@ class CpuBackend final : public Backend {
   void binary_cross_entropy(Tensor x, Tensor targets, bool from_logits, double label_smoothing, double scale,
                             Tensor element_loss, Tensor dx) override;
   void mean_squared_error(Tensor x, Tensor targets, double scale, Tensor element_loss, Tensor dx) override;
+  void mean_absolute_error(Tensor x, Tensor targets, double scale, Tensor element_loss, Tensor dx) override;
+  void huber(Tensor x, Tensor targets, double delta, double scale, Tensor element_loss, Tensor dx) override;
 
-  std::int64_t count_sparse_hits(Tensor x, Tensor labels, Tensor mask) override;
-  std::int64_t count_categorical_hits(Tensor x, Tensor targets, Tensor mask) override;
-  std::int64_t count_binary_hits(Tensor x, Tensor targets, double threshold, Tensor mask) override;
+  void sparse_hits(Tensor x, Tensor labels, Tensor hits) override;
+  void categorical_hits(Tensor x, Tensor targets, Tensor hits) override;
+  void binary_hits(Tensor x, Tensor targets, double threshold, Tensor hits) override;
+  void sparse_top_k_hits(Tensor x, Tensor labels, std::int64_t k, Tensor hits) override;
+  void categorical_top_k_hits(Tensor x, Tensor targets, std::int64_t k, Tensor hits) override;
+  void count_positives(Tensor x, Tensor targets, double threshold, Tensor both, Tensor predicted,
+                       Tensor wanted) override;
   std::int64_t find_non_finite(Tensor x) override;
 
  private:
@@ -93,6 +100,7 @@ class CpuBackend final : public Backend {
     bool from_logits = false;
     double label_smoothing = 0.0, scale = 1.0;
     Tensor element_loss, dx;
+    double delta = 1.0;
   };
 
   template <class T>
@@ -102,9 +110,9 @@ class CpuBackend final : public Backend {
   /// Calls f(begin, end, worker) for pieces of [0, rows), each of about 16384 elements.
   template <class F>
   void split_rows(std::int64_t rows, std::int64_t columns, F&& f);
-  /// For how many rows `hit` holds.
-  template <class F>
-  std::int64_t count_rows(std::int64_t rows, std::int64_t columns, F&& hit);
+  /// hits[r] = count(row r of x, r), where x is `name`'s.
+  template <class T, class F>
+  void count_in_rows(std::string_view name, const Tensor& x, const Tensor& hits, F&& count);
   template <class T>
   void sum_columns(const T* a, const T* b, const Leaves& rows, std::int64_t columns, T* out);
   template <class T>

@@ -6,6 +6,17 @@
 
 namespace rankine {
 
+void CpuBackend::keep(Tensor ids, Tensor mask, Tensor out) {
+  checks::present("keep", {{"ids", ids}, {"mask", mask}, {"out", out}});
+  for (const auto& tensor : {ids, mask, out})
+    checks::dtype("keep", {"ids, mask and out", tensor}, DType::int32);
+  checks::same_size("keep", {{"ids", ids}, {"mask", mask}, {"out", out}});
+  split_rows(ids.elements(), 1, [&](std::int64_t i, std::int64_t end, int) {
+    for (; i < end; ++i)
+      out.as<std::int32_t>()[i] = mask.as<std::int32_t>()[i] != 0 ? ids.as<std::int32_t>()[i] : 0;
+  });
+}
+
 void CpuBackend::not_equal(Tensor ids, std::int32_t value, Tensor mask) {
   checks::present("not_equal", {{"ids", ids}, {"mask", mask}});
   checks::dtype("not_equal", {"ids", ids}, DType::int32);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "runtime/error.hpp"
@@ -98,6 +99,18 @@ double weight_of(const json& value, const std::string& output) {
                     "' isn't a number: " + value.dump());
 }
 
+/// Keys as in Keras's logs: a name that is taken gets a number.
+void name_metrics(std::vector<OutputLoss>& losses) {
+  std::map<std::string, int> taken;
+  for (OutputLoss& loss : losses) {
+    for (LoggedMetric& logged : loss.metrics) {
+      logged.key = (losses.size() > 1 ? loss.output + "_" : "") + std::string(logged.metric->name());
+      const int before = taken[logged.key]++;
+      if (before > 0) logged.key += "_" + std::to_string(before);
+    }
+  }
+}
+
 const json& entry(const json& config, const char* key) {
   static const json k_null;
   const auto found = config.find(key);
@@ -132,9 +145,10 @@ std::vector<OutputLoss> losses_from_compile_config(const json& compile_config,
     const ValueSpec target = output.loss->target(predictions[i], output_names[i]);
     for (const json* metric : metrics[i])
       output.metrics.push_back(
-          metric_from_config(*metric, predictions[i], target, "compile config: a metric" + of));
+          {metric_from_config(*metric, predictions[i], target, "compile config: a metric" + of), ""});
     result.push_back(std::move(output));
   }
+  name_metrics(result);
   return result;
 }
 

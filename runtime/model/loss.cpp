@@ -17,60 +17,59 @@ namespace {
 
 enum class LossKind : std::uint8_t {
   mean_squared_error,
+  mean_absolute_error,
+  huber,
   binary_crossentropy,
   categorical_crossentropy,
   sparse_categorical_crossentropy,
 };
 
-/// Every name that Keras has for a supported loss; the first one of a kind is the one for people.
-struct LossName {
-  std::string_view name;
+/// A supported loss: Keras's names for it, the first one for people, and the keys of its config.
+struct LossRow {
   LossKind kind;
+  std::array<std::string_view, 4> names;
+  bool is_crossentropy = false, smooths = false;
 };
-constexpr auto k_loss_names = std::to_array<LossName>({
-    {"mean_squared_error", LossKind::mean_squared_error},
-    {"MeanSquaredError", LossKind::mean_squared_error},
-    {"mse", LossKind::mean_squared_error},
-    {"MSE", LossKind::mean_squared_error},
-    {"binary_crossentropy", LossKind::binary_crossentropy},
-    {"BinaryCrossentropy", LossKind::binary_crossentropy},
-    {"bce", LossKind::binary_crossentropy},
-    {"BCE", LossKind::binary_crossentropy},
-    {"categorical_crossentropy", LossKind::categorical_crossentropy},
-    {"CategoricalCrossentropy", LossKind::categorical_crossentropy},
-    {"sparse_categorical_crossentropy", LossKind::sparse_categorical_crossentropy},
-    {"SparseCategoricalCrossentropy", LossKind::sparse_categorical_crossentropy},
+constexpr auto k_losses = std::to_array<LossRow>({
+    {LossKind::mean_squared_error, {"mean_squared_error", "MeanSquaredError", "mse", "MSE"}},
+    {LossKind::mean_absolute_error, {"mean_absolute_error", "MeanAbsoluteError", "mae", "MAE"}},
+    {LossKind::huber, {"huber", "Huber"}},
+    {LossKind::binary_crossentropy, {"binary_crossentropy", "BinaryCrossentropy", "bce", "BCE"}, true, true},
+    {LossKind::categorical_crossentropy, {"categorical_crossentropy", "CategoricalCrossentropy"}, true, true},
+    {LossKind::sparse_categorical_crossentropy,
+     {"sparse_categorical_crossentropy", "SparseCategoricalCrossentropy"},
+     true},
 });
 
-std::string_view people_name(LossKind kind) {
-  return std::find_if(k_loss_names.begin(), k_loss_names.end(),
-                      [&](const LossName& n) { return n.kind == kind; })
-      ->name;
-}
-
-LossKind kind_from_name(const std::string& name, const std::string& owner) {
+const LossRow& row_from_name(const std::string& name, const std::string& owner) {
   std::vector<std::string> names, supported;
-  for (const LossName& known : k_loss_names) {
-    if (known.name == name) return known.kind;
-    names.emplace_back(known.name);
-    if (known.name == people_name(known.kind)) supported.emplace_back(known.name);
+  for (const LossRow& row : k_losses) {
+    for (const std::string_view known : row.names) {
+      if (known.empty()) continue;
+      if (known == name) return row;
+      names.emplace_back(known);
+    }
+    supported.emplace_back(row.names[0]);
   }
   throw ConfigError(owner + " is '" + name + "', which isn't supported" + did_you_mean(name, names) +
                     " Supported: " + listed(supported));
 }
 
 struct LossOptions {
-  LossKind kind = LossKind::mean_squared_error;
-  bool sums = false, from_logits = false;
-  double label_smoothing = 0.0;
+  LossRow row = k_losses[0];
+  Reduction reduction = Reduction::mean;
+  bool from_logits = false;
+  double label_smoothing = 0.0, delta = 1.0;
+  std::optional<std::int32_t> ignored = {};
 };
 
 class RowLoss final : public Loss {
  public:
   explicit RowLoss(const LossOptions& options) : options_(options) {}
 
-  std::string_view name() const override { return people_name(options_.kind); }
-  bool sums() const override { return options_.sums; }
+  std::string_view name() const override { return options_.row.names[0]; }
+  Reduction reduction() const override { return options_.reduction; }
+  std::optional<std::int32_t> ignored() const override { return options_.ignored; }
   std::int64_t elements(const ValueSpec& prediction) const override { return prediction.rows(); }
 
   ValueSpec target(const ValueSpec& prediction, const std::string& output) const override {
@@ -79,16 +78,22 @@ class RowLoss final : public Loss {
       throw ConfigError("output '" + output + "' can't have the loss " + std::string(name()) +
                         ": it works over the last dimension of floating predictions, which are " +
                         std::string(name_of(prediction.dtype)) + " samples of shape " + shape.to_string());
-    if (options_.kind != LossKind::sparse_categorical_crossentropy) return prediction;
+    if (options_.row.kind != LossKind::sparse_categorical_crossentropy) return prediction;
     return {Shape(std::vector<std::int64_t>(shape.sizes().begin(), shape.sizes().end() - 1)), DType::int32};
   }
 
   void compute(Backend& backend, Tensor prediction, Tensor target, double scale, Tensor element_loss,
                Tensor gradient) const override {
     const LossOptions& o = options_;
-    switch (o.kind) {
+    switch (o.row.kind) {
       case LossKind::mean_squared_error:
         backend.mean_squared_error(prediction, target, scale, element_loss, gradient);
+        break;
+      case LossKind::mean_absolute_error:
+        backend.mean_absolute_error(prediction, target, scale, element_loss, gradient);
+        break;
+      case LossKind::huber:
+        backend.huber(prediction, target, o.delta, scale, element_loss, gradient);
         break;
       case LossKind::binary_crossentropy:
         backend.binary_cross_entropy(prediction, target, o.from_logits, o.label_smoothing, scale,
@@ -108,14 +113,29 @@ class RowLoss final : public Loss {
   LossOptions options_;
 };
 
-bool read_reduction(ConfigReader& reader) {
+Reduction read_reduction(ConfigReader& reader) {
   const json* value = reader.raw("reduction");
-  if (value == nullptr) return false;
-  const std::string reduction = value->is_string() ? value->get<std::string>() : "none";
-  if (reduction == "sum") return true;
-  if (reduction != "sum_over_batch_size" && reduction != "mean")
-    reader.refuse("has reduction = " + value->dump() + "; supported: sum_over_batch_size, mean, sum");
-  return false;
+  if (value == nullptr || *value == "sum_over_batch_size" || *value == "mean") return Reduction::mean;
+  if (*value == "sum") return Reduction::sum;
+  if (*value == "mean_with_sample_weight") return Reduction::mean_with_sample_weight;
+  reader.refuse("has reduction = " + value->dump() +
+                (value->is_null() || *value == "none" ? ", which leaves no single loss to train by" : "") +
+                "; supported: sum_over_batch_size, mean, mean_with_sample_weight, sum");
+}
+
+double read_smoothing(ConfigReader& reader) {
+  const auto smoothing = reader.get<double>("label_smoothing", 0.0);
+  if (smoothing < 0.0 || smoothing > 1.0)
+    reader.refuse("has label_smoothing = " + std::to_string(smoothing) + "; it must lie between 0 and 1");
+  return smoothing;
+}
+
+std::optional<std::int32_t> read_ignored(ConfigReader& reader) {
+  const auto ignored = reader.optional<std::int64_t>("ignore_class");
+  if (!ignored) return std::nullopt;
+  if (*ignored != static_cast<std::int32_t>(*ignored))
+    reader.refuse("has ignore_class = " + std::to_string(*ignored) + ", which no label can be");
+  return static_cast<std::int32_t>(*ignored);
 }
 
 }  // namespace
@@ -139,24 +159,17 @@ std::shared_ptr<const Loss> loss_from_config(const json& config, const std::stri
                       "', which Keras resolves by the targets; name it in full: binary_crossentropy, "
                       "categorical_crossentropy or sparse_categorical_crossentropy");
   LossOptions options;
-  options.kind = kind_from_name(object->name, owner);
+  options.row = row_from_name(object->name, owner);
   if (object->config == nullptr) return std::make_shared<RowLoss>(options);
 
   ConfigReader reader(*object->config, owner + " (" + object->name + ")");
-  options.sums = read_reduction(reader);
-  if (options.kind != LossKind::mean_squared_error)
-    options.from_logits = reader.get<bool>("from_logits", false);
-  if (options.kind == LossKind::sparse_categorical_crossentropy) {
-    if (reader.optional<std::int64_t>("ignore_class"))
-      reader.refuse("has an ignore_class; only ignore_class = null is supported");
-  } else if (options.kind != LossKind::mean_squared_error) {
-    options.label_smoothing = reader.get<double>("label_smoothing", 0.0);
-    if (options.label_smoothing < 0.0 || options.label_smoothing > 1.0)
-      reader.refuse("has label_smoothing = " + std::to_string(options.label_smoothing) +
-                    "; it must lie between 0 and 1");
-  }
-  if (options.kind != LossKind::mean_squared_error && reader.get<std::int64_t>("axis", -1) != -1)
+  options.reduction = read_reduction(reader);
+  if (options.row.kind == LossKind::huber) options.delta = reader.get<double>("delta", 1.0);
+  if (options.row.kind == LossKind::sparse_categorical_crossentropy) options.ignored = read_ignored(reader);
+  if (options.row.is_crossentropy) options.from_logits = reader.get<bool>("from_logits", false);
+  if (options.row.is_crossentropy && reader.get<std::int64_t>("axis", -1) != -1)
     reader.refuse("has an axis other than -1; only the last axis is supported");
+  if (options.row.smooths) options.label_smoothing = read_smoothing(reader);
   reader.finish();
   return std::make_shared<RowLoss>(options);
 }

@@ -23,13 +23,13 @@ std::size_t metric_count(std::span<const OutputLoss> losses) {
 }  // namespace
 
 void for_each_pass(const StepPlan& plan, const Batch& batch, std::uint64_t seed,
-                   std::span<const std::int64_t> entries,
+                   std::span<const double> counted,
                    const std::function<void(const PlannedPass& planned, const Pass& pass)>& visit) {
   const std::int64_t first = plan.samples().begin;
   for (const PlannedPass& planned : plan.passes) {
     const Range rows{planned.samples.begin - first, planned.samples.end - first};
     const std::vector<Tensor> inputs = rows_of(batch.inputs, rows), targets = rows_of(batch.targets, rows);
-    visit(planned, Pass{batch.step, seed, plan.batch, planned.samples, inputs, targets, entries});
+    visit(planned, Pass{batch.step, seed, plan.batch, planned.samples, inputs, targets, counted});
   }
 }
 
@@ -47,26 +47,24 @@ std::int64_t BatchPasses::largest_pass(std::int64_t samples, std::int64_t batch)
   return std::max(whole, rest > 0 ? plan(rest).largest_pass() : 0);
 }
 
-std::vector<std::int64_t> BatchPasses::count_entries(const StepPlan& plan, const Batch& batch,
-                                                     Executor& executor) const {
-  const std::vector<bool> masked = executor.masked_outputs();
-  std::vector<std::int64_t> entries = executor.entries(plan.batch.samples);
-  if (std::none_of(masked.begin(), masked.end(), [](bool is_masked) { return is_masked; })) return entries;
-  std::vector<std::int64_t> counted(entries.size(), 0);
-  for_each_pass(plan, batch, 0, {}, [&](const PlannedPass&, const Pass& pass) {
-    const std::vector<std::int64_t> here = executor.count_entries(pass);
-    for (std::size_t o = 0; o < counted.size(); ++o) counted[o] += here[o];
+std::vector<double> BatchPasses::count_entries(const StepPlan& plan, const Batch& batch,
+                                               Executor& executor) const {
+  const std::vector<bool> varies = executor.counts_vary();
+  if (std::none_of(varies.begin(), varies.end(), [](bool v) { return v; }))
+    return executor.entries(plan.batch.samples);
+  TreeSums counted(plan, varies.size());
+  for_each_pass(plan, batch, 0, {}, [&](const PlannedPass& planned, const Pass& pass) {
+    counted.add(planned, executor.count_entries(pass));
   });
-  data_.all_reduce(counted, ReduceOp::sum)->wait();
-  return counted;
+  return counted.reduce(data_);
 }
 
 StepSums BatchPasses::run(const StepPlan& plan, const Batch& batch, std::uint64_t seed, Executor& executor,
                           const Work& work) const {
-  const std::vector<std::int64_t> entries = count_entries(plan, batch, executor);
-  StepSums sums(plan, entries, executor.masked_outputs(), metric_count(executor.losses()));
+  StepSums result{{}, count_entries(plan, batch, executor), executor.counts_vary()};
+  TreeSums sums(plan, result.counted.size() + 2 * metric_count(executor.losses()));
   std::exception_ptr failure;
-  for_each_pass(plan, batch, seed, entries, [&](const PlannedPass& planned, const Pass& pass) {
+  for_each_pass(plan, batch, seed, result.counted, [&](const PlannedPass& planned, const Pass& pass) {
     if (failure) {
       if (work.skip) work.skip(planned);
       return;
@@ -80,8 +78,8 @@ StepSums BatchPasses::run(const StepPlan& plan, const Batch& batch, std::uint64_
   agree(data_, [&] {
     if (failure) std::rethrow_exception(failure);
   });
-  sums.reduce(data_);
-  return sums;
+  result.sums = sums.reduce(data_);
+  return result;
 }
 
 }  // namespace rankine

@@ -33,17 +33,17 @@ class BatchPasses {
                const Work& work) const;
 
  private:
-  /// One an output: entries of its loss that count in the whole batch, which the gradients are divided by.
-  std::vector<std::int64_t> count_entries(const StepPlan& plan, const Batch& batch, Executor& executor) const;
+  /// One an output: what counts of its loss in the whole batch, which the gradients are divided by.
+  std::vector<double> count_entries(const StepPlan& plan, const Batch& batch, Executor& executor) const;
 
   Communicator& data_;
   std::int64_t samples_per_leaf_;
   int accumulate_;
 };
 
-/// Calls `visit` with each of this rank's passes of a batch; `entries` are those of Pass. Not collective.
+/// Calls `visit` with each of this rank's passes of a batch; `counted` is that of Pass. Not collective.
 void for_each_pass(const StepPlan& plan, const Batch& batch, std::uint64_t seed,
-                   std::span<const std::int64_t> entries,
+                   std::span<const double> counted,
                    const std::function<void(const PlannedPass& planned, const Pass& pass)>& visit);
 
 }  // namespace rankine

@@ -4,29 +4,24 @@
 
 namespace rankine {
 
-void Totals::add(std::span<const OutputLoss> losses, std::span<const ValueSpec> predictions,
-                 const StepSums& sums, std::int64_t samples) {
+void Totals::add(std::span<const OutputLoss> losses, const StepSums& sums, std::int64_t samples) {
   losses_.resize(losses.size());
-  metrics_.resize(sums.hits().size());
-  std::size_t metric = 0;
+  std::size_t metrics = 0;
   for (std::size_t o = 0; o < losses.size(); ++o) {
-    const bool is_masked = sums.masked()[o];
-    const auto entries = sums.entries()[o];
     Fraction& loss = losses_[o];
-    if (is_masked || losses[o].loss->sums()) {
-      loss.sum += sums.losses()[o] / losses[o].divisor(entries) * static_cast<double>(samples);
+    if (sums.varies[o] || losses[o].loss->reduction() == Reduction::sum) {
+      loss.sum += sums.loss(o) / losses[o].divisor(sums.counted[o]) * static_cast<double>(samples);
       loss.divisor += static_cast<double>(samples);
     } else {
-      loss.sum += sums.losses()[o];
-      loss.divisor += static_cast<double>(entries);
+      loss.sum += sums.loss(o);
+      loss.divisor += sums.counted[o];
     }
-    for (const auto& m : losses[o].metrics) {
-      // Of a masked output only `entries` rows count.
-      const std::int64_t total = is_masked ? entries * (m->total(predictions[o], 1) / predictions[o].rows())
-                                           : m->total(predictions[o], samples);
-      metrics_[metric].sum += static_cast<double>(sums.hits()[metric]);
-      metrics_[metric++].divisor += static_cast<double>(total);
-    }
+    metrics += losses[o].metrics.size();
+  }
+  metrics_.resize(metrics);
+  for (std::size_t m = 0; m < metrics; ++m) {
+    metrics_[m].sum += sums.numerator(m);
+    metrics_[m].divisor += sums.denominator(m);
   }
 }
 
@@ -41,8 +36,7 @@ std::map<std::string, double> Totals::values(std::span<const OutputLoss> losses)
     const double loss = value_of(losses_[o]);
     values["loss"] += losses[o].weight * loss;
     if (several) values[output + "loss"] = loss;
-    for (const auto& m : losses[o].metrics)
-      values[output + std::string(m->name())] = value_of(metrics_[metric++]);
+    for (const LoggedMetric& logged : losses[o].metrics) values[logged.key] = value_of(metrics_[metric++]);
   }
   return values;
 }
@@ -56,8 +50,7 @@ Totals evaluate(Executor& executor, const BatchPasses& passes, Dataset& dataset,
     const std::int64_t samples = memory.batch.place.samples;
     const auto run = [&](const PlannedPass&, const Pass& pass) { return executor.evaluate(pass); };
     const StepPlan plan = passes.plan(samples);
-    totals.add(executor.losses(), executor.predictions(),
-               passes.run(plan, memory.batch, 0, executor, {run, {}}), samples);
+    totals.add(executor.losses(), passes.run(plan, memory.batch, 0, executor, {run, {}}), samples);
   }
   return totals;
 }

@@ -7,12 +7,10 @@
 
 namespace rankine {
 
-/// Losses and hits of many batches, as Keras reports them for an epoch.
+/// Losses and metrics of many batches, as Keras reports them for an epoch.
 class Totals {
  public:
-  /// `predictions` are the specs of the model's outputs.
-  void add(std::span<const OutputLoss> losses, std::span<const ValueSpec> predictions, const StepSums& sums,
-           std::int64_t samples);
+  void add(std::span<const OutputLoss> losses, const StepSums& sums, std::int64_t samples);
   /// Under Keras's names: "loss", "accuracy"; with several outputs also "<output>_loss" and
   /// "<output>_accuracy".
   std::map<std::string, double> values(std::span<const OutputLoss> losses) const;

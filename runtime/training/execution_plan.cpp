@@ -110,8 +110,14 @@ class Planner {
     }
     for (std::size_t o = 0; o < needs_.size(); ++o) {
       PlannedOutput planned;
-      planned.element_loss =
-          new_tensor({{needs_[o].loss_elements}, DType::float64, true}, loss_time(), loss_time());
+      const auto rows = [&](DType dtype) {
+        return new_tensor({{needs_[o].loss_elements}, dtype, true}, loss_time(), loss_time());
+      };
+      planned.element_loss = rows(DType::float64);
+      if (needs_[o].has_metrics) planned.numerators = rows(DType::float64);
+      if (needs_[o].has_metrics) planned.denominators = rows(DType::float64);
+      if (needs_[o].ignores_labels) planned.counts = rows(DType::int32);
+      if (needs_[o].ignores_labels) planned.labels = rows(DType::int32);
       if (training_) planned.gradient = gradient_target(graph_.outputs[o], loss_time());
       plan_.outputs.push_back(planned);
     }

@@ -42,13 +42,18 @@ struct PlannedCall {
 
 /// A model output's place in the losses.
 struct PlannedOutput {
-  int element_loss = -1;    ///< pool tensor of float64, one an element of the unreduced loss
-  GradientTarget gradient;  ///< of the output value
+  // Pool tensors, -1 where not needed. The first three are float64 with one element a row.
+  int element_loss = -1;                   ///< the unreduced loss
+  int numerators = -1, denominators = -1;  ///< of one metric after another
+  int counts = -1, labels = -1;            ///< int32: which rows count, and labels without those that don't
+  GradientTarget gradient;                 ///< of the output value
 };
 
 /// What one output's loss needs to know for planning.
 struct OutputNeed {
   std::int64_t loss_elements = 0;  ///< a sample
+  bool has_metrics = false;
+  bool ignores_labels = false;  ///< Loss::ignored
 };
 
 /// The order of work and the place of every tensor for passes of up to `max_samples` samples. Time runs over

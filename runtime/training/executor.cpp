@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 
 #include "runtime/error.hpp"
 #include "runtime/training/execution_plan.hpp"
@@ -14,7 +15,8 @@ std::vector<OutputNeed> output_needs(const Model& model, const std::vector<Outpu
   for (std::size_t o = 0; o < losses.size(); ++o) {
     const auto value = static_cast<std::size_t>(model.graph().outputs[o]);
     const GraphValue& output = model.graph().values[value];
-    needs.push_back({losses[o].loss->elements(output.spec)});
+    needs.push_back({losses[o].loss->elements(output.spec), !losses[o].metrics.empty(),
+                     losses[o].loss->ignored().has_value()});
     if (output.mask >= 0 && needs.back().loss_elements != output.spec.rows())
       throw ConfigError("the output '" + losses[o].output + "' of shape " + output.spec.shape.to_string() +
                         " is masked by rows, but its loss has " + std::to_string(needs.back().loss_elements) +
@@ -159,27 +161,57 @@ struct Executor::State {
     return mask < 0 ? Tensor{} : run.value(mask);
   }
 
+  /// Which rows of output o its loss counts, absent where all count. Written into the pool where labels say
+  /// it.
+  Tensor counting_rows(const Run& run, const Pass& pass, std::size_t o) {
+    const Tensor mask = output_mask(run, o);
+    const std::optional<std::int32_t> ignored = losses[o].loss->ignored();
+    if (!ignored) return mask;
+    const Tensor counts = run.pool_tensor(run.plan.outputs[o].counts);
+    backend.not_equal(pass.targets[o], *ignored, counts);
+    if (mask) backend.keep(counts, mask, counts);
+    return counts;
+  }
+
+  /// The loss of output o summed over its rows, and the gradient.
+  double run_loss(const Run& run, const Pass& pass, std::size_t o) {
+    const OutputLoss& loss = losses[o];
+    const PlannedOutput& planned = run.plan.outputs[o];
+    const int value = model.graph().outputs[o];
+    const Tensor elements = run.pool_tensor(planned.element_loss);
+    Tensor gradient = run.pool_tensor(planned.gradient.write);
+    if (gradient) gradient = gradient.reshaped(run.shape_of(value));
+    const Tensor counts = counting_rows(run, pass, o);
+    Tensor target = pass.targets[o];
+    if (planned.labels >= 0) {
+      target = run.pool_tensor(planned.labels);
+      backend.keep(pass.targets[o], counts, target);
+    }
+    const double scale = loss.weight / loss.divisor(pass.counted[o]);
+    loss.loss->compute(backend, run.value(value), target, scale, elements, gradient);
+    if (counts) backend.clear_rows(elements, counts);
+    if (counts && gradient) backend.clear_rows(gradient, counts);
+    add_up(run, planned.gradient);
+    return sum_of_rows(run, pass, o, elements);
+  }
+
+  double sum_of_rows(const Run& run, const Pass& pass, std::size_t o, const Tensor& terms) {
+    return backend.sum(terms, pass.batch.rows(run.samples, needs[o].loss_elements));
+  }
+
   PassSums run_losses(const Run& run, const Pass& pass) {
     PassSums sums;
+    for (std::size_t o = 0; o < losses.size(); ++o) sums.push_back(run_loss(run, pass, o));
     for (std::size_t o = 0; o < losses.size(); ++o) {
-      const OutputLoss& loss = losses[o];
-      const PlannedOutput& planned = run.plan.outputs[o];
-      const int value = model.graph().outputs[o];
-      const ValueSpec& spec = model.graph().values[static_cast<std::size_t>(value)].spec;
-      const Tensor prediction = run.value(value);
-      const Tensor elements = run.pool_tensor(planned.element_loss);
-      const std::int64_t per_sample = loss.loss->elements(spec);
-      const double scale = loss.weight / loss.divisor(pass.entries[o]);
-      Tensor gradient = run.pool_tensor(planned.gradient.write);
-      if (gradient) gradient = gradient.reshaped(run.shape_of(value));
-      loss.loss->compute(backend, prediction, pass.targets[o], scale, elements, gradient);
-      const Tensor mask = output_mask(run, o);
-      if (mask) backend.clear_rows(elements, mask);
-      if (mask && gradient) backend.clear_rows(gradient, mask);
-      add_up(run, planned.gradient);
-      sums.loss.push_back(backend.sum(elements, pass.batch.rows(run.samples, per_sample)));
-      for (const auto& metric : loss.metrics) {
-        sums.hits.push_back(metric->hits(backend, prediction, pass.targets[o], mask));
+      const Tensor prediction = run.value(model.graph().outputs[o]), mask = output_mask(run, o);
+      const Tensor numerators = run.pool_tensor(run.plan.outputs[o].numerators);
+      const Tensor denominators = run.pool_tensor(run.plan.outputs[o].denominators);
+      for (const LoggedMetric& logged : losses[o].metrics) {
+        logged.metric->compute(backend, prediction, pass.targets[o], numerators, denominators);
+        for (const Tensor& terms : {numerators, denominators}) {
+          if (mask && logged.metric->heeds_mask()) backend.clear_rows(terms, mask);
+          sums.push_back(sum_of_rows(run, pass, o, terms));
+        }
       }
     }
     return sums;
@@ -214,35 +246,36 @@ const std::vector<GradientUse>& Executor::gradient_uses() const {
 const std::vector<OutputLoss>& Executor::losses() const {
   return state_->losses;
 }
-std::vector<ValueSpec> Executor::predictions() const {
-  return state_->model.output_specs();
-}
 std::size_t Executor::pool_bytes() const {
   return state_->pool.bytes();
 }
 
-std::vector<bool> Executor::masked_outputs() const {
+std::vector<bool> Executor::counts_vary() const {
   const Graph& graph = state_->model.graph();
-  std::vector<bool> masked;
-  for (std::size_t o = 0; o < state_->losses.size(); ++o)
-    masked.push_back(graph.values[static_cast<std::size_t>(graph.outputs[o])].mask >= 0);
-  return masked;
+  std::vector<bool> vary;
+  for (std::size_t o = 0; o < state_->losses.size(); ++o) {
+    const bool is_masked = graph.values[static_cast<std::size_t>(graph.outputs[o])].mask >= 0;
+    vary.push_back(is_masked || state_->needs[o].ignores_labels);
+  }
+  return vary;
 }
 
-std::vector<std::int64_t> Executor::entries(std::int64_t samples) const {
-  std::vector<std::int64_t> entries;
-  for (const OutputNeed& need : state_->needs) entries.push_back(samples * need.loss_elements);
+std::vector<double> Executor::entries(std::int64_t samples) const {
+  std::vector<double> entries;
+  for (const OutputNeed& need : state_->needs)
+    entries.push_back(static_cast<double>(samples * need.loss_elements));
   return entries;
 }
 
-std::vector<std::int64_t> Executor::count_entries(const Pass& pass) {
+std::vector<double> Executor::count_entries(const Pass& pass) {
   State& s = *state_;
   const State::Run run{s, s.forward, pass.samples.size(), pass.inputs};
   for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i)
     if (s.model.graph().calls[i].makes_mask) s.run_forward(run, i, pass, false);
-  std::vector<std::int64_t> entries = this->entries(pass.samples.size());
+  std::vector<double> entries = this->entries(pass.samples.size());
   for (std::size_t o = 0; o < entries.size(); ++o)
-    if (const Tensor mask = s.output_mask(run, o)) entries[o] = s.backend.count_set(mask);
+    if (const Tensor counts = s.counting_rows(run, pass, o))
+      entries[o] = static_cast<double>(s.backend.count_set(counts));
   return entries;
 }
 
@@ -285,7 +318,7 @@ std::vector<Tensor> Executor::predict(std::span<const Tensor> inputs, std::int64
                   .samples = {0, samples},
                   .inputs = inputs,
                   .targets = {},
-                  .entries = {}};
+                  .counted = {}};
   for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i) s.run_forward(run, i, pass, false);
   std::vector<Tensor> outputs;
   for (const int output : s.model.graph().outputs) outputs.push_back(run.value(output));

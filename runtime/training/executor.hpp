@@ -19,15 +19,12 @@ struct Pass {
   Range samples;                   ///< places in the step's global batch
   std::span<const Tensor> inputs;  ///< rows: these samples
   std::span<const Tensor> targets;
-  /// One an output: entries of its unreduced loss that count, in the whole step.
-  std::span<const std::int64_t> entries;
+  std::span<const double> counted;  ///< one an output: what counts of its loss in the whole step
 };
 
-/// Sums of one pass, to be combined over passes and ranks.
-struct PassSums {
-  std::vector<double> loss;        ///< one an output: tree sum of the unreduced losses
-  std::vector<std::int64_t> hits;  ///< one a metric, outputs in order
-};
+/// Tree sums of one pass, to be combined over passes and ranks: the unreduced loss of each output, then the
+/// numerators and denominators of the metrics, two a metric, outputs in order.
+using PassSums = std::vector<double>;
 
 /// Runs a model's graph forward and backward on passes of up to `max_samples` samples. All tensors live in
 /// one pool whose places are planned once, so that nothing is allocated while training. Not collective.
@@ -44,15 +41,14 @@ class Executor {
   /// Uses in the order in which backward makes their gradients.
   const std::vector<GradientUse>& gradient_uses() const;
   const std::vector<OutputLoss>& losses() const;
-  std::vector<ValueSpec> predictions() const;  ///< what the outputs look like
   std::size_t pool_bytes() const;
 
-  /// One an output: whether its loss has a mask, so that fewer entries may count than there are.
-  std::vector<bool> masked_outputs() const;
-  /// One an output: entries of its unreduced loss in `samples` samples, counted or not.
-  std::vector<std::int64_t> entries(std::int64_t samples) const;
+  /// One an output: whether what counts of its loss depends on what is in the batch.
+  std::vector<bool> counts_vary() const;
+  /// One an output: entries of its unreduced loss in `samples` samples.
+  std::vector<double> entries(std::int64_t samples) const;
   /// One an output: those of this pass that count. Runs what makes the masks and nothing else.
-  std::vector<std::int64_t> count_entries(const Pass& pass);
+  std::vector<double> count_entries(const Pass& pass);
 
   /// Forward, losses and backward. Gradients go to optimizer.gradient(use). Whatever it throws (DataError for
   /// an id or label out of range), every use has been reported ready before, so that no peer waits for this

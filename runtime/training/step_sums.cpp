@@ -2,36 +2,25 @@
 
 namespace rankine {
 
-StepSums::StepSums(const StepPlan& plan, std::vector<std::int64_t> entries, std::vector<bool> masked,
-                   std::size_t metrics)
-    : plan_(plan),
-      nodes_(plan.shares.leaves),
-      entries_(std::move(entries)),
-      masked_(std::move(masked)),
-      losses_(entries_.size(), 0.0),
-      hits_(metrics, 0) {}
-
-void StepSums::add(const PlannedPass& pass, PassSums sums) {
-  nodes_.push(pass.node, std::move(sums.loss),
-              [](std::vector<double>& left, const std::vector<double>& right) {
-                for (std::size_t i = 0; i < left.size(); ++i) left[i] += right[i];
-              });
-  for (std::size_t i = 0; i < hits_.size(); ++i) hits_[i] += sums.hits[i];
+void TreeSums::add(const PlannedPass& pass, PassSums sums) {
+  nodes_.push(pass.node, std::move(sums), [](PassSums& left, const PassSums& right) {
+    for (std::size_t i = 0; i < left.size(); ++i) left[i] += right[i];
+  });
 }
 
-void StepSums::reduce(Communicator& data) {
+PassSums TreeSums::reduce(Communicator& data) {
+  PassSums result(sums_, 0.0);
   std::vector<void*> values;
   for (auto& entry : nodes_.entries()) values.push_back(entry.value.data());
-  const WorkHandle summed = data.tree_all_reduce(DType::float64, plan_.shares, values,
-                                                 static_cast<std::int64_t>(losses_.size()), losses_.data());
-  summed->wait();
-  if (!hits_.empty()) data.all_reduce(hits_, ReduceOp::sum)->wait();
+  data.tree_all_reduce(DType::float64, plan_.shares, values, static_cast<std::int64_t>(sums_), result.data())
+      ->wait();
+  return result;
 }
 
 double total_loss(std::span<const OutputLoss> losses, const StepSums& sums) {
   double total = 0.0;
   for (std::size_t o = 0; o < losses.size(); ++o)
-    total += losses[o].weight * sums.losses()[o] / losses[o].divisor(sums.entries()[o]);
+    total += losses[o].weight * sums.loss(o) / losses[o].divisor(sums.counted[o]);
   return total;
 }
 

@@ -10,31 +10,30 @@
 
 namespace rankine {
 
-/// The losses and hits of one global batch, gathered from the passes of all ranks in tree order.
-class StepSums {
+/// Sums over one global batch, gathered from the passes of all ranks in tree order.
+class TreeSums {
  public:
-  /// One an output: entries of its loss that count in the batch, and whether a mask says so.
-  StepSums(const StepPlan& plan, std::vector<std::int64_t> entries, std::vector<bool> masked,
-           std::size_t metrics);
+  TreeSums(const StepPlan& plan, std::size_t sums) : plan_(plan), nodes_(plan.shares.leaves), sums_(sums) {}
   /// The sums of this rank's next pass, in leaf order.
   void add(const PlannedPass& pass, PassSums sums);
   /// Combines with all other ranks; the same bits everywhere. Collective over `data`.
-  void reduce(Communicator& data);
-
-  /// After reduce: one sum of unreduced losses an output.
-  const std::vector<double>& losses() const { return losses_; }
-  const std::vector<std::int64_t>& entries() const { return entries_; }
-  const std::vector<bool>& masked() const { return masked_; }
-  /// After reduce: one count a metric, outputs in order.
-  const std::vector<std::int64_t>& hits() const { return hits_; }
+  PassSums reduce(Communicator& data);
 
  private:
   const StepPlan& plan_;
-  NodeStack<std::vector<double>> nodes_;
-  std::vector<std::int64_t> entries_;
-  std::vector<bool> masked_;
-  std::vector<double> losses_;
-  std::vector<std::int64_t> hits_;
+  NodeStack<PassSums> nodes_;
+  std::size_t sums_;
+};
+
+/// What one global batch came to.
+struct StepSums {
+  PassSums sums;                ///< over all passes of all ranks
+  std::vector<double> counted;  ///< one an output: what counts of it, as OutputLoss::divisor wants it
+  std::vector<bool> varies;     ///< one an output: whether that depends on what is in the batch
+
+  double loss(std::size_t output) const { return sums[output]; }
+  double numerator(std::size_t metric) const { return sums[counted.size() + 2 * metric]; }
+  double denominator(std::size_t metric) const { return sums[counted.size() + 2 * metric + 1]; }
 };
 
 /// Keras's total loss of a batch: the sum over outputs of weight * sum / divisor.

@@ -42,7 +42,6 @@ struct Trainer::State {
   std::vector<OutputLoss> losses;
   std::unique_ptr<Dataset> training, validation;
   TrainOptions options;
-  std::vector<ValueSpec> predictions;
   std::optional<BatchPasses> passes;
   BatchSchedule schedule;
   std::unique_ptr<Executor> executor;
@@ -75,7 +74,7 @@ struct Trainer::State {
     report.loss = total_loss(losses, sums);
     if (!std::isfinite(report.loss)) throw_not_finite(report, plan, batch);
     const UpdateReport update = optimizer.apply();
-    epoch.add(losses, predictions, sums, batch.place.samples);
+    epoch.add(losses, sums, batch.place.samples);
     report.update = update.update;
     report.learning_rate = update.learning_rate;
     report.gradient_norm = update.gradient_norm;
@@ -138,7 +137,6 @@ Trainer::Trainer(Model& model, Backend& backend, Communicator& data, Optimizer& 
   agree(data, [&] {
     if (options.batch < 1) throw UsageError("--batch must be at least 1");
     if (options.accumulate < 1) throw UsageError("--accumulate must be at least 1");
-    s.predictions = model.output_specs();
     s.passes.emplace(data, samples_per_leaf(options.batch, model.rows_per_sample()), options.accumulate);
     s.schedule = {s.training->samples(), options.batch};
     const std::int64_t most =

@@ -193,6 +193,12 @@ TEST_CASE("masks are made, joined, counted and applied", "[masks]") {
     CHECK(backend.count_set(tensor_of(mask, {5})) == 3);
     backend.either(tensor_of(mask, {5}), tensor_of(other, {5}), tensor_of(other, {5}));
     CHECK(other == std::vector<std::int32_t>{1, 1, 1, 0, 1});
+    std::vector<std::int32_t> kept(5);
+    backend.keep(tensor_of(ids, {5}), tensor_of(mask, {5}), tensor_of(kept, {5}));
+    CHECK(kept == std::vector<std::int32_t>{3, 0, 2, 0, -1});
+    backend.keep(tensor_of(mask, {5}), tensor_of(std::vector<std::int32_t>{0, 1, 1, 1, 0}, {5}),
+                 tensor_of(kept, {5}));
+    CHECK(kept == std::vector<std::int32_t>{0, 0, 1, 0, 0});
     std::vector<double> x = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     backend.clear_rows(tensor_of(x, {5, 2}), tensor_of(mask, {5}));
     CHECK(x == std::vector<double>{1, 2, 0, 0, 5, 6, 0, 0, 9, 10});

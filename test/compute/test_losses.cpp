@@ -24,7 +24,9 @@ std::vector<T> probabilities(std::mt19937& random, std::int64_t n) {
 }
 
 /// Losses with targets, by name.
-enum class Kind { categorical, binary, squared };
+enum class Kind { categorical, binary, squared, absolute, huber };
+constexpr Kind k_kinds[] = {Kind::categorical, Kind::binary, Kind::squared, Kind::absolute, Kind::huber};
+constexpr double k_delta = 0.7;
 
 template <class T>
 reference::LossRow<T> reference_row(Kind kind, const std::vector<T>& x, const std::vector<T>& t, bool logits,
@@ -34,6 +36,10 @@ reference::LossRow<T> reference_row(Kind kind, const std::vector<T>& x, const st
       return reference::categorical_cross_entropy(x, t, logits, smoothing, scale);
     case Kind::binary:
       return reference::binary_cross_entropy(x, t, logits, smoothing, scale);
+    case Kind::absolute:
+      return reference::mean_absolute_error(x, t, scale);
+    case Kind::huber:
+      return reference::huber(x, t, k_delta, scale);
     default:
       return reference::mean_squared_error(x, t, scale);
   }
@@ -46,6 +52,10 @@ void run(Backend& backend, Kind kind, const Tensor& x, const Tensor& t, bool log
       return backend.categorical_cross_entropy(x, t, logits, smoothing, scale, loss, dx);
     case Kind::binary:
       return backend.binary_cross_entropy(x, t, logits, smoothing, scale, loss, dx);
+    case Kind::absolute:
+      return backend.mean_absolute_error(x, t, scale, loss, dx);
+    case Kind::huber:
+      return backend.huber(x, t, k_delta, scale, loss, dx);
     default:
       return backend.mean_squared_error(x, t, scale, loss, dx);
   }
@@ -58,7 +68,7 @@ TEMPLATE_TEST_CASE("losses with targets equal their scalar definition", "[losses
   std::mt19937 random(31);
   each_backend([&](Backend& backend) {
     for (const auto& [rows, columns] : k_sizes) {
-      for (const auto kind : {Kind::categorical, Kind::binary, Kind::squared}) {
+      for (const auto kind : k_kinds) {
         const bool logits = random() % 2 == 0;
         const double smoothing = random() % 2 == 0 ? 0.1 : 0.0, scale = 1.0 / 7;
         const auto x = logits ? random_array<T>(random, rows * columns, k_families[random() % 4])
@@ -138,10 +148,11 @@ TEST_CASE("gradients of losses are the derivatives", "[losses]") {
       x[3] = 1e-12;  // beyond the clip: slope 0
     }
     for (const double smoothing : {0.0, 0.2}) {
-      for (const auto kind : {Kind::categorical, Kind::binary, Kind::squared}) {
+      for (const auto kind : k_kinds) {
         const auto row = reference_row(kind, x, t, logits, smoothing, 0.5);
         for (std::size_t i = 0; i < x.size(); ++i) {
-          if (!logits && i == 3 && kind != Kind::squared) continue;  // the step would cross the clip
+          if (!logits && i == 3 && (kind == Kind::categorical || kind == Kind::binary))
+            continue;  // the step would cross the clip
           const double want = derivative(x, i, [&](const std::vector<double>& v) {
             return 0.5 * reference_row(kind, v, t, logits, smoothing, 1.0).loss;
           });
@@ -172,6 +183,8 @@ TEST_CASE("losses are Keras's", "[losses]") {
     return loss;
   };
   CHECK(losses(Kind::squared, {1.5F, 1, 2, 6}, {1, 2, 3, 4}, false, 0, 2) == std::vector<double>{.625, 2.5});
+  const auto first_two = [](const std::vector<double>& v) { return (v[0] + v[1]) / 2; };
+  CHECK(first_two(losses(Kind::absolute, {1.5F, 1, 2, 6}, {1, 2, 3, 4}, false, 0, 2)) == 1.125);
   const auto smooth = losses(Kind::categorical, {2, 1, .1F, .5F, 2.5F, -1}, {1, 0, 0, 0, 0, 1}, true, .1, 3);
   CHECK(smooth[0] == Approx(0.5136966).epsilon(1e-6));
   CHECK(smooth[1] == Approx(3.4865115).epsilon(1e-6));
@@ -220,17 +233,29 @@ TEST_CASE("hits and values that aren't finite are counted", "[losses]") {
   each_backend([&](Backend& backend) {
     const std::vector<float> x{1, 3, 3, 2, -1, 0, nan, 5, nan, -5, -4, -6};
     const std::vector<std::int32_t> labels{1, 1, 0, 1};
-    CHECK(backend.count_sparse_hits(tensor_of(x, {4, 3}), tensor_of(labels, {4}), {}) == 3);
+    std::vector<double> hits(4);
+    const Tensor counts = tensor_of(hits, {4});
+    backend.sparse_hits(tensor_of(x, {4, 3}), tensor_of(labels, {4}), counts);
+    CHECK(hits == std::vector<double>{1, 0, 1, 1});
     const std::vector<float> targets{0, 1, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0};
-    CHECK(backend.count_categorical_hits(tensor_of(x, {4, 3}), tensor_of(targets, {4, 3}), {}) == 2);
-    const std::vector<float> p{.5F, .51F, .2F, 1}, y{0, 1, 1, 1};
-    CHECK(backend.count_binary_hits(tensor_of(p, {4}), tensor_of(y, {4}), 0.5, {}) == 3);
-    const std::vector<std::int32_t> mask{1, 0, 0, 1};
-    CHECK(backend.count_sparse_hits(tensor_of(x, {4, 3}), tensor_of(labels, {4}), tensor_of(mask, {4})) == 2);
-    CHECK(backend.count_categorical_hits(tensor_of(x, {4, 3}), tensor_of(targets, {4, 3}),
-                                         tensor_of(mask, {4})) == 1);
-    CHECK(backend.count_binary_hits(tensor_of(p, {4, 1}), tensor_of(y, {4, 1}), 0.5, tensor_of(mask, {4})) ==
-          2);
+    backend.categorical_hits(tensor_of(x, {4, 3}), tensor_of(targets, {4, 3}), counts);
+    CHECK(hits == std::vector<double>{1, 1, 0, 0});
+    const std::vector<float> p{.5F, .51F, .2F, 1, 0, 0, 1, 1}, y{0, 1, 1, 1, 1, 1, 0, 1};
+    backend.binary_hits(tensor_of(p, {4, 2}), tensor_of(y, {4, 2}), 0.5, counts);
+    CHECK(hits == std::vector<double>{2, 1, 0, 1});
+    backend.sparse_top_k_hits(tensor_of(x, {4, 3}), tensor_of(labels, {4}), 1, counts);
+    CHECK(hits == std::vector<double>{1, 0, 0, 1});  // a NaN is smaller than all
+    const std::vector<std::int32_t> odd{-1, 2, 2, 3};
+    backend.sparse_top_k_hits(tensor_of(x, {4, 3}), tensor_of(odd, {4}), 2, counts);
+    CHECK(hits == std::vector<double>{1, 1, 1, 0});
+    backend.categorical_top_k_hits(tensor_of(x, {4, 3}), tensor_of(targets, {4, 3}), 2, counts);
+    CHECK(hits == std::vector<double>{1, 1, 1, 1});
+    std::vector<double> predicted(4), wanted(4);
+    backend.count_positives(tensor_of(p, {4, 2}), tensor_of(y, {4, 2}), 0.5, counts,
+                            tensor_of(predicted, {4}), tensor_of(wanted, {4}));
+    CHECK(hits == std::vector<double>{1, 1, 0, 1});
+    CHECK(predicted == std::vector<double>{1, 1, 0, 2});
+    CHECK(wanted == std::vector<double>{1, 2, 2, 1});
     std::vector<float> large(100000, 1.0F);
     CHECK(backend.find_non_finite(tensor_of(large, {100000})) == -1);
     CHECK(backend.find_non_finite({nullptr, DType::float32, {0}}) == -1);
@@ -242,6 +267,8 @@ TEST_CASE("hits and values that aren't finite are counted", "[losses]") {
     std::vector<float> ties(40, 0.0F);
     ties[17] = ties[39] = 2;
     const std::vector<std::int32_t> place{17};
-    CHECK(backend.count_sparse_hits(tensor_of(ties, {1, 40}), tensor_of(place, {1}), {}) == 1);
+    hits.resize(1);
+    backend.sparse_hits(tensor_of(ties, {1, 40}), tensor_of(place, {1}), tensor_of(hits, {1}));
+    CHECK(hits[0] == 1);
   });
 }

@@ -44,6 +44,7 @@ class PartialBackend : public Backend {
   void rms_norm_gradient(Tensor, Tensor, Tensor, bool, Tensor, Tensor, Tensor) override { refuse(); }
   void mean_middle(Tensor, Tensor, Tensor) override { refuse(); }
   void mean_middle_gradient(Tensor, Tensor, Tensor) override { refuse(); }
+  void keep(Tensor, Tensor, Tensor) override { refuse(); }
   void not_equal(Tensor, std::int32_t, Tensor) override { refuse(); }
   void either(Tensor, Tensor, Tensor) override { refuse(); }
   std::int64_t count_set(Tensor) override { refuse(); }
@@ -52,9 +53,14 @@ class PartialBackend : public Backend {
   void categorical_cross_entropy(Tensor, Tensor, bool, double, double, Tensor, Tensor) override { refuse(); }
   void binary_cross_entropy(Tensor, Tensor, bool, double, double, Tensor, Tensor) override { refuse(); }
   void mean_squared_error(Tensor, Tensor, double, Tensor, Tensor) override { refuse(); }
-  std::int64_t count_sparse_hits(Tensor, Tensor, Tensor) override { refuse(); }
-  std::int64_t count_categorical_hits(Tensor, Tensor, Tensor) override { refuse(); }
-  std::int64_t count_binary_hits(Tensor, Tensor, double, Tensor) override { refuse(); }
+  void mean_absolute_error(Tensor, Tensor, double, Tensor, Tensor) override { refuse(); }
+  void huber(Tensor, Tensor, double, double, Tensor, Tensor) override { refuse(); }
+  void sparse_hits(Tensor, Tensor, Tensor) override { refuse(); }
+  void categorical_hits(Tensor, Tensor, Tensor) override { refuse(); }
+  void binary_hits(Tensor, Tensor, double, Tensor) override { refuse(); }
+  void sparse_top_k_hits(Tensor, Tensor, std::int64_t, Tensor) override { refuse(); }
+  void categorical_top_k_hits(Tensor, Tensor, std::int64_t, Tensor) override { refuse(); }
+  void count_positives(Tensor, Tensor, double, Tensor, Tensor, Tensor) override { refuse(); }
   std::int64_t find_non_finite(Tensor) override { refuse(); }
   double sum_of_squares(Tensor) override { refuse(); }
 

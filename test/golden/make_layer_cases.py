@@ -1,9 +1,9 @@
-"""What Keras computes for single layers and losses: the truth for test/model/test_layers_golden.cpp.
+"""What Keras computes for single layers, losses and metrics: the truth for test/model/test_layers_golden.cpp.
 
     KERAS_BACKEND=jax python make_layer_cases.py          # all cases
     KERAS_BACKEND=jax python make_layer_cases.py --new    # those that the files lack; the others stay
 
-writes layers/layers.json and layers/losses.json beside this script. Needs keras==3.15.1 and jax; the versions
+writes layers.json, losses.json and metrics.json into layers/ beside this script. Needs keras==3.15.1 and jax; the versions
 are in the files. Inputs and weights are float32 numbers; expected values are those of a float64 run of the same
 layer. A tolerance for float32 is 8 x the largest difference between Keras's own float32 and float64 runs, and at
 least 2e-6 of the largest expected value (fixtures' rule: measured rounding, with a floor).
@@ -425,7 +425,8 @@ def layer_cases():
 def loss_cases():
     c = []
 
-    def one(name, make, kind, shape, logits=True):
+    def one(name, make, kind, shape, logits=True, **lost):
+        """`lost` is what Keras doesn't put into the loss's config."""
         rng = rng_of(name)
         x = 2 * rng.standard_normal((SAMPLES, *shape))
         if not logits:
@@ -450,7 +451,7 @@ def loss_cases():
         exact, rounded = values("float64"), values("float32")
         loss = make("float32")
         envelope = keras.saving.serialize_keras_object(loss)
-        envelope["config"]["reduction"] = "sum_over_batch_size"
+        envelope["config"].update(reduction="sum_over_batch_size", **lost)
         c.append({"name": name, "loss": envelope, "prediction": tensor(x), "target": tensor(y),
                   "elements": tensor(exact[0]), "elements_tolerance": tolerance(exact[0], rounded[0]),
                   "gradient": tensor(exact[1]), "gradient_tolerance": tolerance(exact[1], rounded[1])})
@@ -458,6 +459,9 @@ def loss_cases():
     K = keras.losses
     one("mse", lambda d: K.MeanSquaredError(reduction=None, dtype=d), "numbers", (5,))
     one("mse deep", lambda d: K.MeanSquaredError(reduction=None, dtype=d), "numbers", (2, 3))
+    one("mae", lambda d: K.MeanAbsoluteError(reduction=None, dtype=d), "numbers", (5,))
+    one("huber", lambda d: K.Huber(reduction=None, dtype=d), "numbers", (7,))
+    one("huber narrow", lambda d: K.Huber(delta=0.3, reduction=None, dtype=d), "numbers", (2, 3), delta=0.3)
     for logits in (True, False):
         o = {"from_logits": logits, "reduction": None}
         n = "logits" if logits else "probabilities"
@@ -468,6 +472,52 @@ def loss_cases():
                 (5,), logits)
             one(f"binary {n} {s}", lambda d: K.BinaryCrossentropy(dtype=d, label_smoothing=s, **o), "bits", (5,), logits)
         one(f"binary of one {n}", lambda d: K.BinaryCrossentropy(dtype=d, **o), "bits", (1,), logits)
+    return c
+
+
+def metric_cases():
+    c = []
+
+    def one(name, make, kind, shape, called=None):
+        """`make()` gives a metric, or its name. Keras's own value in float64."""
+        rng = rng_of("metric " + name)
+        x = 2 * rng.standard_normal((SAMPLES, *shape))
+        if kind == "bits":
+            x, y = 1 / (1 + np.exp(-x)), rng.integers(0, 2, (SAMPLES, *shape)).astype("float32")
+        elif kind == "labels":
+            y = rng.integers(0, shape[-1], (SAMPLES, *shape[:-1])).astype("int32")
+        elif kind == "one_hot":
+            y = np.eye(shape[-1], dtype="float32")[rng.integers(0, shape[-1], (SAMPLES, *shape[:-1]))]
+        else:
+            y = rng.standard_normal((SAMPLES, *shape)).astype("float32")
+        x = x.astype("float32")
+        values = []
+        for dtype in ("float32", "float64"):
+            keras.config.set_floatx(dtype)
+            metric = make()
+            given = metric if isinstance(metric, str) else keras.saving.serialize_keras_object(metric)
+            metric = keras.metrics.get(metric)
+            metric.update_state(y if kind == "labels" else y.astype(dtype), x.astype(dtype))
+            values.append(float(metric.result()))
+        called = given if isinstance(given, str) else metric.name
+        c.append({"name": name, "metric": given, "called": called, "prediction": tensor(x), "target": tensor(y),
+                  "value": values[1], "tolerance": tolerance(values[1], values[0])})
+
+    M = keras.metrics
+    for name in ("mse", "MAE", "mean_squared_error"):
+        one(name, lambda: name, "numbers", (5,))
+    one("mae deep", lambda: M.MeanAbsoluteError(name="off"), "numbers", (2, 3))
+    one("precision", lambda: M.Precision(name="precision"), "bits", (6,))
+    one("precision strict", lambda: M.Precision(thresholds=[0.8], name="p"), "bits", (2, 6))
+    one("recall", lambda: "Recall", "bits", (6,))
+    one("recall loose", lambda: M.Recall(thresholds=0.2, name="r"), "bits", (1,))
+    one("top 2", lambda: M.TopKCategoricalAccuracy(k=2), "one_hot", (7,))
+    one("top 5", lambda: "top_k_categorical_accuracy", "one_hot", (2, 9))
+    one("sparse top 3", lambda: M.SparseTopKCategoricalAccuracy(k=3), "labels", (7,))
+    one("sparse top 5", lambda: "SparseTopKCategoricalAccuracy", "labels", (3, 9))
+    one("sparse accuracy", lambda: M.SparseCategoricalAccuracy(), "labels", (3, 4))
+    one("categorical accuracy", lambda: "categorical_accuracy", "one_hot", (4,))
+    one("binary accuracy", lambda: M.BinaryAccuracy(threshold=0.7), "bits", (2, 4))
     return c
 
 
@@ -482,3 +532,4 @@ def write(name, cases):
 if __name__ == "__main__":
     write("layers.json", layer_cases() + operation_cases())
     write("losses.json", loss_cases())
+    write("metrics.json", metric_cases())
