@@ -64,7 +64,8 @@ std::vector<std::int64_t> BatchPasses::count_entries(const StepPlan& plan, const
 StepSums BatchPasses::run(const StepPlan& plan, const Batch& batch, std::uint64_t seed, Executor& executor,
                           const Work& work) const {
   const std::vector<std::int64_t> entries = count_entries(plan, batch, executor);
-  StepSums sums(plan, entries, executor.masked_outputs(), metric_count(executor.losses()));
+  StepSums sums(plan, entries, executor.masked_outputs(), metric_count(executor.losses()),
+                executor.penalty());
   std::exception_ptr failure;
   for_each_pass(plan, batch, seed, entries, [&](const PlannedPass& planned, const Pass& pass) {
     if (failure) {

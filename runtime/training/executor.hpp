@@ -47,6 +47,9 @@ class Executor {
   std::vector<ValueSpec> predictions() const;  ///< what the outputs look like
   std::size_t pool_bytes() const;
 
+  /// What the regularizers of the trained weights add to the loss of every batch.
+  double penalty() const;
+
   /// One an output: whether its loss has a mask, so that fewer entries may count than there are.
   std::vector<bool> masked_outputs() const;
   /// One an output: entries of its unreduced loss in `samples` samples, counted or not.

@@ -3,11 +3,12 @@
 namespace rankine {
 
 StepSums::StepSums(const StepPlan& plan, std::vector<std::int64_t> entries, std::vector<bool> masked,
-                   std::size_t metrics)
+                   std::size_t metrics, double penalty)
     : plan_(plan),
       nodes_(plan.shares.leaves),
       entries_(std::move(entries)),
       masked_(std::move(masked)),
+      penalty_(penalty),
       losses_(entries_.size(), 0.0),
       hits_(metrics, 0) {}
 
@@ -29,7 +30,7 @@ void StepSums::reduce(Communicator& data) {
 }
 
 double total_loss(std::span<const OutputLoss> losses, const StepSums& sums) {
-  double total = 0.0;
+  double total = sums.penalty();
   for (std::size_t o = 0; o < losses.size(); ++o)
     total += losses[o].weight * sums.losses()[o] / losses[o].divisor(sums.entries()[o]);
   return total;
