@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "optimizer/penalty_gradient.hpp"
 #include "runtime/error.hpp"
 
 namespace rankine {
@@ -76,9 +77,11 @@ void CoordinatedOptimizer::list_trained(std::span<Variable> variables, std::span
   }
 }
 
-/// A variable that no use names has the gradient 0, as in Keras on JAX: it still decays.
+/// A variable that no use names has the gradient 0, as in Keras on JAX: it still decays, and has that of its
+/// penalty. Those without one share their zeros.
 void CoordinatedOptimizer::place_gradients() {
-  std::size_t bytes = 0;
+  constexpr std::size_t k_line = 64;
+  std::size_t zeros = 0, bytes = 0;
   for (auto& trained : trained_) {
     const Variable& variable = *trained.variable;
     trained.gradient = {nullptr, variable.dtype, variable.shape};
@@ -86,14 +89,22 @@ void CoordinatedOptimizer::place_gradients() {
       trained.last_bucket =
           std::max(trained.last_bucket, reducer_->layout().use_buckets[static_cast<std::size_t>(use)]);
     }
-    if (trained.uses.empty()) bytes = std::max(bytes, trained.gradient.bytes());
+    if (!trained.uses.empty()) continue;
+    const std::size_t size = (trained.gradient.bytes() + k_line - 1) / k_line * k_line;
+    if (variable.rules.regularizer.is_nothing())
+      zeros = std::max(zeros, size);
+    else
+      bytes += size;
   }
-  if (bytes > 0) no_gradient_ = backend_->allocate(bytes);
+  if (zeros + bytes > 0) no_gradient_ = backend_->allocate(zeros + bytes);
+  std::size_t next = zeros;
   for (auto& trained : trained_) {
     if (!trained.uses.empty()) {
       trained.gradient.data = reducer_->reduced(trained.uses.front());
     } else {
-      trained.gradient.data = no_gradient_.data();
+      const bool penalized = !trained.variable->rules.regularizer.is_nothing();
+      trained.gradient.data = no_gradient_.data() + (penalized ? next : 0);
+      if (penalized) next += (trained.gradient.bytes() + k_line - 1) / k_line * k_line;
       backend_->fill(trained.gradient, 0.0);
     }
   }
@@ -146,6 +157,7 @@ UpdateReport CoordinatedOptimizer::apply() {
   const bool updates = (iteration_ + 1) % window == 0;
   if (accumulates()) accumulate(updates);
   if (updates) update_weights({learning_rate, iteration_ / window + 1});
+  constrain_weights();
   ++iteration_;
   *iteration_tensor_.as<std::int32_t>() = static_cast<std::int32_t>(iteration_);
   report.update = iteration_ / window;
@@ -153,20 +165,28 @@ UpdateReport CoordinatedOptimizer::apply() {
 }
 
 /// Waits for the buckets in order; while later ones travel, adds up the uses of the variables that are
-/// complete and squares them.
+/// complete, adds their penalties' gradients and squares them.
 void CoordinatedOptimizer::collect_gradients() {
   const auto finish = [this](int bucket) {
     for (auto& trained : trained_) {
-      if (trained.last_bucket != bucket || trained.uses.empty()) continue;
+      if (trained.last_bucket != bucket) continue;
+      const Regularizer& regularizer = trained.variable->rules.regularizer;
+      if (trained.uses.empty() && regularizer.is_nothing()) continue;
+      if (trained.uses.empty()) backend_->fill(trained.gradient, 0.0);
       for (std::size_t u = 1; u < trained.uses.size(); ++u) {
         const Tensor other{reducer_->reduced(trained.uses[u]), trained.gradient.dtype,
                            trained.gradient.shape};
         backend_->add(trained.gradient, other, trained.gradient);
       }
+      if (!regularizer.is_nothing()) {
+        backend_->synchronize();
+        add_penalty_gradient(regularizer, trained.variable->value, trained.gradient);
+      }
       trained.squares = backend_->sum_of_squares(trained.gradient);
       reducer_->progress();
     }
   };
+  finish(-1);
   for (int b = 0; b < static_cast<int>(reducer_->layout().buckets.size()); ++b) {
     reducer_->wait(b);
     finish(b);
@@ -231,6 +251,14 @@ void CoordinatedOptimizer::update_weights(const UpdateScalars& scalars) {
     update.apply(elements, scratch_);
     if (accumulates()) backend_->fill(gradient, 0.0);
   }
+}
+
+/// Keras does so after each batch, also of those that are only accumulated.
+void CoordinatedOptimizer::constrain_weights() {
+  backend_->synchronize();
+  for (const auto& trained : trained_)
+    if (const auto& constraint = trained.variable->rules.constraint)
+      constraint->apply(trained.variable->value);
 }
 
 // ---- what others see

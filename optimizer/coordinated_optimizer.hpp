@@ -31,8 +31,8 @@ struct OptimizerSettings {
 };
 
 /// Any rule, right on any mesh: gathers gradients in tree order (Reducer), and applies Keras's steps around
-/// the rule in Keras's order: accumulate, clip, decay the weights, rule, counters. It holds exactly Keras's
-/// state: the counters, and slots by (variable, kind).
+/// the rule in Keras's order: penalties' gradients, accumulate, clip, decay the weights, rule, constraints,
+/// counters. It holds exactly Keras's state: the counters, and slots by (variable, kind).
 class CoordinatedOptimizer final : public Optimizer {
  public:
   CoordinatedOptimizer(OptimizerSettings settings, const OptimizerOptions& options);
@@ -73,6 +73,7 @@ class CoordinatedOptimizer final : public Optimizer {
   bool accumulates() const { return settings_.accumulation_steps > 1; }
   void accumulate(bool completes);
   void update_weights(const UpdateScalars& scalars);
+  void constrain_weights();
 
   OptimizerSettings settings_;
   OptimizerOptions options_;
@@ -83,7 +84,7 @@ class CoordinatedOptimizer final : public Optimizer {
   std::vector<Trained> trained_;
   std::vector<int> trained_of_;  ///< by variable ordinal; -1 for one that isn't trained
   std::vector<int> variable_of_use_;
-  Buffer no_gradient_;  ///< zeros, for variables that the loss doesn't depend on
+  Buffer no_gradient_;  ///< for variables that the loss doesn't depend on
   SlotMemory slots_;
   std::vector<std::byte> scratch_;
 

@@ -61,7 +61,7 @@ bool ends_with_word(const std::string& key, const std::string& word) {
   return key == word || (key.size() > word.size() && key.ends_with("_" + word));
 }
 
-/// Features of Keras that hang on every layer's config and aren't here yet.
+/// Features of Keras that hang on layers' configs and aren't here yet.
 bool is_unsupported_feature(const std::string& key) {
   return ends_with_word(key, "regularizer") || ends_with_word(key, "constraint") ||
          key == "quantization_config" || key == "lora_rank" || key == "lora_alpha";
@@ -106,14 +106,32 @@ template std::optional<double> ConfigReader::find(std::string_view, Null);
 template std::optional<std::string> ConfigReader::find(std::string_view, Null);
 template std::optional<std::vector<std::int64_t>> ConfigReader::find(std::string_view, Null);
 
-std::shared_ptr<const Initializer> ConfigReader::initializer(std::string_view key,
-                                                             std::string_view otherwise) {
+template <class Made>
+Made ConfigReader::object(std::string_view key, const json& otherwise, Made (*make)(const json&)) {
   const json* value = raw(key);
+  if (value == nullptr) value = &otherwise;
   try {
-    return initializer_from_config(value == nullptr ? json(std::string(otherwise)) : *value);
+    return make(*value);
   } catch (const ConfigError& error) {
     refuse("has a " + std::string(key) + " that can't be used: " + error.what());
   }
+}
+
+std::shared_ptr<const Initializer> ConfigReader::initializer(std::string_view key,
+                                                             std::string_view otherwise) {
+  return object(key, json(std::string(otherwise)), initializer_from_config);
+}
+
+WeightRules ConfigReader::weight(const std::string& name, std::string_view initializer) {
+  WeightRules rules{this->initializer(name + "_initializer", initializer)};
+  const std::string regularizer = name + "_regularizer", constraint = name + "_constraint";
+  const auto is_given = [this](const std::string& key) {
+    const json* value = raw(key);
+    return value != nullptr && !value->is_null();
+  };
+  if (is_given(regularizer)) rules.regularizer = object(regularizer, {}, regularizer_from_config);
+  if (is_given(constraint)) rules.constraint = object(constraint, {}, constraint_from_config);
+  return rules;
 }
 
 void ConfigReader::finish() const {

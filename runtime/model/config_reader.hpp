@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/model/initializer.hpp"
+#include "runtime/model/weight_rules.hpp"
 
 namespace rankine {
 
@@ -50,13 +50,15 @@ class ConfigReader {
 
   /// An initializer by plain name or envelope; `otherwise` is a plain name.
   std::shared_ptr<const Initializer> initializer(std::string_view key, std::string_view otherwise);
+  /// <name>_initializer, <name>_regularizer and <name>_constraint.
+  WeightRules weight(const std::string& name, std::string_view initializer);
 
   /// The raw value of a key, or nullptr. The key counts as asked for.
   const nlohmann::json* raw(std::string_view key);
   /// Keys that are known and change nothing here.
   void ignore(std::initializer_list<std::string_view> keys);
 
-  /// Refuses what wasn't asked for. A null says nothing and is let through; regularizers, constraints,
+  /// Refuses what wasn't asked for. A null says nothing and is let through; activity regularizers,
   /// quantization and LoRA are refused as unsupported; any other key with the nearest known one.
   void finish() const;
   /// Throws ConfigError "<owner> <what>".
@@ -66,6 +68,9 @@ class ConfigReader {
   enum class Null : std::uint8_t { refused, is_absent };
   template <class T>
   std::optional<T> find(std::string_view key, Null null);
+  /// What `make` makes of a key's value; its refusal is said with the key.
+  template <class Made>
+  Made object(std::string_view key, const nlohmann::json& otherwise, Made (*make)(const nlohmann::json&));
 
   const nlohmann::json& config_;
   std::string owner_;

@@ -15,15 +15,16 @@ constexpr std::size_t k_most_calls = 100'000;
 class DeclarationList : public VariableBuilder {
  public:
   explicit DeclarationList(std::string owner) : owner_(std::move(owner)) {}
-  void add(const Group& group, const std::string& name, const Shape& shape,
-           std::shared_ptr<const Initializer> initializer, Fans fans, bool trainable) override {
+  void add(const Group& group, const std::string& name, const Shape& shape, WeightRules rules, Fans fans,
+           bool trainable) override {
     check_shape_limits(shape, owner_ + ", variable " + name + ",");
     try {
-      initializer->check(shape);
+      rules.initializer->check(shape);
+      if (rules.constraint) rules.constraint->check(shape);
     } catch (const ConfigError& error) {
       throw ConfigError(owner_ + ", variable " + name + ": " + error.what());
     }
-    variables.push_back({group, name, shape, std::move(initializer), fans, trainable, -1});
+    variables.push_back({group, name, shape, std::move(rules), fans, trainable, -1});
   }
   std::vector<DeclaredVariable> variables;
 

@@ -10,6 +10,7 @@
 #include "runtime/arithmetic/random.hpp"
 #include "runtime/error.hpp"
 #include "runtime/model/config_reader.hpp"
+#include "runtime/model/named_object.hpp"
 #include "runtime/model/naming.hpp"
 #include "runtime/model/normal_quantile.hpp"
 #include "runtime/model/orthogonal.hpp"
@@ -362,26 +363,16 @@ const InitializerKind* find_kind(const std::string& name) {
 }  // namespace
 
 std::shared_ptr<const Initializer> initializer_from_config(const json& config) {
-  std::string name;
-  json own = json::object();
-  if (config.is_string()) {
-    name = config.get<std::string>();
-  } else if (config.is_object() && config.contains("class_name") && config["class_name"].is_string()) {
-    name = config["class_name"].get<std::string>();
-    if (config.contains("config")) own = config["config"];
-    const json registered = config.value("registered_name", json());
-    if (registered.is_string() && registered != name) name = registered.get<std::string>();
-  } else {
-    throw ConfigError("an initializer must be a name or an object with class_name and config");
-  }
-  const InitializerKind* kind = find_kind(name);
+  const NamedObject object = NamedObject::from_config(config, "an initializer");
+  const InitializerKind* kind = find_kind(object.name);
   if (kind == nullptr) {
     std::string known;
     for (const InitializerKind& each : k_kinds)
       known += (known.empty() ? "" : ", ") + std::string(each.class_name);
-    throw ConfigError("the initializer '" + name.substr(0, 64) + "' isn't supported; supported are " + known);
+    throw ConfigError("the initializer '" + object.name.substr(0, 64) + "' isn't supported; supported are " +
+                      known);
   }
-  ConfigReader reader(own, "the initializer " + std::string(kind->class_name));
+  ConfigReader reader(*object.config, "the initializer " + std::string(kind->class_name));
   Made made = kind->make(reader);
   reader.finish();
   return made;

@@ -85,8 +85,8 @@ class VariableBuilder {
     std::string attribute;  ///< in the structural path
     std::string name;       ///< in the path for people
   };
-  virtual void add(const Group& group, const std::string& name, const Shape& shape,
-                   std::shared_ptr<const Initializer> initializer, Fans fans, bool trainable) = 0;
+  virtual void add(const Group& group, const std::string& name, const Shape& shape, WeightRules rules,
+                   Fans fans, bool trainable) = 0;
 };
 
 /// What every Keras layer config holds.

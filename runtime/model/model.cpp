@@ -159,8 +159,8 @@ void Model::allocate(Backend& backend) {
 
 void Model::initialize(std::uint64_t seed) {
   for (Variable& variable : state_->variables)
-    variable.initializer->fill(variable.shape, variable.fans, seed,
-                               static_cast<std::uint32_t>(variable.ordinal), 0, variable.value);
+    variable.rules.initializer->fill(variable.shape, variable.fans, seed,
+                                     static_cast<std::uint32_t>(variable.ordinal), 0, variable.value);
 }
 
 }  // namespace rankine

@@ -36,7 +36,7 @@ struct DeclaredVariable {
   VariableBuilder::Group group;
   std::string name;
   Shape shape;
-  std::shared_ptr<const Initializer> initializer;
+  WeightRules rules;
   Fans fans;
   bool trainable = true;
   int ordinal = -1;  ///< place in model.weights, once known

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "runtime/compute/tensor.hpp"
-#include "runtime/model/initializer.hpp"
+#include "runtime/model/weight_rules.hpp"
 
 namespace rankine {
 
@@ -18,7 +18,7 @@ struct Variable {
   Shape shape;
   DType dtype = DType::float32;
   bool trainable = true;
-  std::shared_ptr<const Initializer> initializer;
+  WeightRules rules;
   Fans fans;
   Tensor value;  ///< in the model's weight memory once Model::allocate has run
 };

@@ -80,7 +80,7 @@ class LayoutWalk {
     variable.shape = declared.shape;
     variable.dtype = dtype;
     variable.trainable = declared.trainable && trainable_;
-    variable.initializer = declared.initializer;
+    variable.rules = declared.rules;
     variable.fans = declared.fans;
     layout_.variables.push_back(std::move(variable));
   }

@@ -61,7 +61,7 @@ std::vector<double> BatchPasses::count_entries(const StepPlan& plan, const Batch
 
 StepSums BatchPasses::run(const StepPlan& plan, const Batch& batch, std::uint64_t seed, Executor& executor,
                           const Work& work) const {
-  StepSums result{{}, count_entries(plan, batch, executor), executor.counts_vary()};
+  StepSums result{{}, count_entries(plan, batch, executor), executor.counts_vary(), executor.penalty()};
   TreeSums sums(plan, result.counted.size() + 2 * metric_count(executor.losses()));
   std::exception_ptr failure;
   for_each_pass(plan, batch, seed, result.counted, [&](const PlannedPass& planned, const Pass& pass) {

@@ -6,6 +6,8 @@ namespace rankine {
 
 void Totals::add(std::span<const OutputLoss> losses, const StepSums& sums, std::int64_t samples) {
   losses_.resize(losses.size());
+  penalty_.sum += sums.penalty * static_cast<double>(samples);
+  penalty_.divisor += static_cast<double>(samples);
   std::size_t metrics = 0;
   for (std::size_t o = 0; o < losses.size(); ++o) {
     Fraction& loss = losses_[o];
@@ -28,7 +30,7 @@ void Totals::add(std::span<const OutputLoss> losses, const StepSums& sums, std::
 std::map<std::string, double> Totals::values(std::span<const OutputLoss> losses) const {
   // As Keras does where nothing counts.
   const auto value_of = [](const Fraction& f) { return f.divisor == 0.0 ? 0.0 : f.sum / f.divisor; };
-  std::map<std::string, double> values{{"loss", 0.0}};
+  std::map<std::string, double> values{{"loss", value_of(penalty_)}};
   const bool several = losses.size() > 1;
   std::size_t metric = 0;
   for (std::size_t o = 0; o < losses.size(); ++o) {

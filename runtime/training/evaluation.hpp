@@ -21,6 +21,7 @@ class Totals {
   };
   /// One an output. Of a loss that isn't a mean over all entries, batches weigh as much as they have samples.
   std::vector<Fraction> losses_;
+  Fraction penalty_;  ///< of the regularizers: batches weigh as much as they have samples
   std::vector<Fraction> metrics_;
 };
 

@@ -250,6 +250,13 @@ std::size_t Executor::pool_bytes() const {
   return state_->pool.bytes();
 }
 
+double Executor::penalty() const {
+  double sum = 0.0;
+  for (const Variable& variable : state_->model.variables())
+    if (variable.trainable) sum += variable.rules.regularizer.penalty(state_->backend, variable.value);
+  return sum;
+}
+
 std::vector<bool> Executor::counts_vary() const {
   const Graph& graph = state_->model.graph();
   std::vector<bool> vary;

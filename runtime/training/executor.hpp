@@ -43,6 +43,9 @@ class Executor {
   const std::vector<OutputLoss>& losses() const;
   std::size_t pool_bytes() const;
 
+  /// What the regularizers of the trained weights add to the loss of every batch.
+  double penalty() const;
+
   /// One an output: whether what counts of its loss depends on what is in the batch.
   std::vector<bool> counts_vary() const;
   /// One an output: entries of its unreduced loss in `samples` samples.

@@ -18,7 +18,7 @@ PassSums TreeSums::reduce(Communicator& data) {
 }
 
 double total_loss(std::span<const OutputLoss> losses, const StepSums& sums) {
-  double total = 0.0;
+  double total = sums.penalty;
   for (std::size_t o = 0; o < losses.size(); ++o)
     total += losses[o].weight * sums.loss(o) / losses[o].divisor(sums.counted[o]);
   return total;

@@ -30,13 +30,14 @@ struct StepSums {
   PassSums sums;                ///< over all passes of all ranks
   std::vector<double> counted;  ///< one an output: what counts of it, as OutputLoss::divisor wants it
   std::vector<bool> varies;     ///< one an output: whether that depends on what is in the batch
+  double penalty = 0.0;         ///< what the regularizers add to the batch's loss
 
   double loss(std::size_t output) const { return sums[output]; }
   double numerator(std::size_t metric) const { return sums[counted.size() + 2 * metric]; }
   double denominator(std::size_t metric) const { return sums[counted.size() + 2 * metric + 1]; }
 };
 
-/// Keras's total loss of a batch: the sum over outputs of weight * sum / divisor.
+/// Keras's total loss of a batch: the sum over outputs of weight * sum / divisor, and the penalty.
 double total_loss(std::span<const OutputLoss> losses, const StepSums& sums);
 
 }  // namespace rankine

@@ -343,6 +343,35 @@ def masked_data(np, rng):
     return {"tokens": x.astype("int32")}, targets
 
 
+def build_regularized(keras):
+    """Every regularizer and constraint; those of a frozen layer, which Keras doesn't use; a table that the loss doesn't
+    depend on."""
+    L, R, C = keras.layers, keras.regularizers, keras.constraints
+    tokens = L.Input((6,), dtype="int32", name="tokens")
+    table = L.ReversibleEmbedding(19, 12, tie_weights=False, embeddings_regularizer=R.L2(0.02),
+                                  embeddings_constraint=C.MaxNorm(0.12, axis=1), name="embedding")
+    h = L.LayerNormalization(gamma_regularizer=R.L1(2.0**-7), beta_constraint=C.NonNeg(), name="norm")(table(tokens))
+    h = L.MultiHeadAttention(2, 6, kernel_regularizer=R.L2(0.01), bias_regularizer=R.L1L2(0.002, 0.1),
+                             kernel_constraint=C.MaxNorm(1.1, axis=[0, 1]), name="attention")(h, h)
+    h = L.EinsumDense("abc,cd->abd", (6, 14), bias_axes="d", kernel_constraint=C.UnitNorm(), name="unit")(h)
+    h = L.Dense(14, activation="tanh", trainable=False, kernel_regularizer=R.L2(3.0), kernel_constraint=C.NonNeg(),
+                name="frozen")(h)
+    h = L.GroupNormalization(2, gamma_constraint=C.MinMaxNorm(0.9, 1.0, rate=0.5), beta_regularizer=R.L2(0.3),
+                             name="group_norm")(h)
+    h = L.Dense(12, activation="gelu", kernel_regularizer=R.L1L2(0.001, 0.02), bias_regularizer=R.L1(2.0**-6),
+                kernel_constraint=C.MinMaxNorm(0.8, 1.2, rate=0.7), name="bounded")(h)
+    logits = L.Dense(19, kernel_constraint=C.MaxNorm(1.0), name="logits")(h)
+    return keras.Model(tokens, logits, name="regularized"), dict(
+        optimizer=keras.optimizers.AdamW(5e-3, weight_decay=0.02, global_clipnorm=0.5), loss=base.sparse_ce(keras),
+        metrics=["accuracy"],
+    )
+
+
+def regularized_data(np, rng):
+    x = rng.integers(0, 19, size=(STEPS, 10, 6))
+    return {"tokens": x.astype("int32")}, {"y": ((x * 3 + np.roll(x, 1, -1)) % 19).astype("int32")}
+
+
 FIXTURES = {
     "dropout": (build_dropout, dropout_data, 201, {"dropout": True}),
     "two_outputs": (build_two_outputs, two_outputs_data, 202, {}),
@@ -351,6 +380,7 @@ FIXTURES = {
     "everyday": (build_everyday, everyday_data, 205, {}),
     "reversible": (build_reversible, reversible_data, 206, {"dropout": True}),
     "masked": (build_masked, masked_data, 207, {"dropout": True}),
+    "regularized": (build_regularized, regularized_data, 208, {}),
 }
 
 # ---------------------------------------------------------------------------

@@ -59,8 +59,8 @@ namespace {
 class Recorder final : public VariableBuilder {
  public:
   explicit Recorder(std::vector<DeclaredVariable>& variables) : variables_(variables) {}
-  void add(const Group& group, const std::string& name, const Shape& shape,
-           std::shared_ptr<const Initializer>, Fans fans, bool) override {
+  void add(const Group& group, const std::string& name, const Shape& shape, WeightRules, Fans fans,
+           bool) override {
     variables_.push_back({group.attribute, group.name, name, shape, fans});
   }
 

@@ -47,9 +47,9 @@ TEST_CASE("a config's faults are named", "[model][config]") {
   CHECK_THAT(
       refusal(R"({"units": 3, "wholly_other": 4})", units),
       Contains("'wholly_other'") && !Contains("did you mean") && Contains("name, trainable, dtype, units"));
-  CHECK_THAT(refusal(R"({"units": 3, "kernel_regularizer": {"class_name": "L2"}})", units),
-             Contains("kernel_regularizer") && Contains("isn't supported"));
-  CHECK_THAT(refusal(R"({"units": 3, "bias_constraint": "non_neg"})", units), Contains("bias_constraint"));
+  CHECK_THAT(refusal(R"({"units": 3, "activity_regularizer": {"class_name": "L2"}})", units),
+             Contains("activity_regularizer") && Contains("isn't supported"));
+  CHECK_THAT(refusal(R"({"units": 3, "other_constraint": "non_neg"})", units), Contains("other_constraint"));
   CHECK_THAT(refusal(R"({"units": 3, "lora_rank": 2})", units), Contains("lora_rank"));
   const auto initializer = [](ConfigReader& reader) { reader.initializer("kernel_initializer", "zeros"); };
   CHECK_THAT(refusal(R"({"kernel_initializer": "glorot"})", initializer),

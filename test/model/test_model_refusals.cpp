@@ -88,13 +88,14 @@ TEST_CASE("all unsupported layers are named in one message", "[model][refusals]"
   json low = dense("low", "mine");
   low["config"]["dtype"] = {{"class_name", "DTypePolicy"}, {"config", {{"name", "mixed_bfloat16"}}}};
   json regular = dense("regular", "low");
-  regular["config"]["kernel_regularizer"] = {{"class_name", "L2"}, {"config", {{"l2", 0.1}}}};
+  regular["config"]["kernel_regularizer"] = {{"class_name", "OrthogonalRegularizer"}};
   const std::string text = refusal(model({dense("a", "x"), inner, op, custom, low, regular}));
   CHECK_THAT(text, Contains("inner/memory (LSTM)"));
   CHECK_THAT(text, Contains("plus (Erfinv of keras.src.ops.math): an operation"));
   CHECK_THAT(text, Contains("mine (package>Mine of no module)"));
   CHECK_THAT(text, Contains("low: ") && Contains("mixed_bfloat16") && Contains("float32 and float64"));
-  CHECK_THAT(text, Contains("regular: ") && Contains("kernel_regularizer"));
+  CHECK_THAT(text, Contains("regular: ") && Contains("kernel_regularizer") &&
+                       Contains("'OrthogonalRegularizer' isn't supported; supported are L1, L2, L1L2"));
   CHECK_THAT(text, Contains("Supported layers are InputLayer, "));
   for (const LayerKind& kind : layer_kinds()) CHECK_THAT(text, Contains(std::string(kind.class_name)));
   for (const LayerKind& kind : operation_kinds()) CHECK_THAT(text, Contains(std::string(kind.class_name)));

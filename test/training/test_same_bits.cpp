@@ -21,7 +21,7 @@ const std::map<std::string, std::string> k_fixtures = {
     {"dropout", ""},       {"two_outputs", ""},
     {"text", ""},          {"probabilities", ""},
     {"everyday", ""},      {"reversible", ""},
-    {"masked", ""},
+    {"masked", ""},        {"regularized", ""},
 };
 
 std::vector<InstructionSet> instruction_sets() {

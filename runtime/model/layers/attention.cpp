@@ -166,10 +166,9 @@ class AttentionLayer final : public Layer {
     // The contracted dimensions are all but the bias's.
     const int contracted = kernel.rank() - bias.rank();
     const Fans fans{static_cast<double>(kernel.product(0, contracted)), static_cast<double>(bias.elements())};
-    variables.add({attribute, name}, "kernel", kernel, options_.kernel_initializer, fans, common().trainable);
+    variables.add({attribute, name}, "kernel", kernel, options_.kernel_rules, fans, common().trainable);
     if (options_.use_bias)
-      variables.add({attribute, name}, "bias", bias, options_.bias_initializer, fans_of(bias),
-                    common().trainable);
+      variables.add({attribute, name}, "bias", bias, options_.bias_rules, fans_of(bias), common().trainable);
   }
   std::size_t kernel_index(Projection p) const {
     const bool after_absent_gate = !options_.use_gate && p > Projection::gate;

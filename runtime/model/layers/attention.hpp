@@ -17,7 +17,7 @@ struct AttentionOptions {
   bool use_gate = false;    ///< a sigmoid of a fifth projection, of the query, multiplies what was attended
   std::int64_t window = 0;  ///< queries see keys nearer than this; 0: all
   double dropout = 0.0;     ///< of the weights
-  std::shared_ptr<const Initializer> kernel_initializer, bias_initializer;
+  WeightRules kernel_rules, bias_rules;
   std::string attribute_prefix;  ///< of the sublayers in a weights file: "query_dense" or "_query_dense"
 
   std::int64_t heads_per_group() const { return heads / groups; }

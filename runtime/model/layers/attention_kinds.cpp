@@ -11,8 +11,8 @@ namespace {
 /// Keys that both kinds have.
 void read_common(ConfigReader& reader, AttentionOptions& options) {
   options.use_bias = reader.get<bool>("use_bias", true);
-  options.kernel_initializer = reader.initializer("kernel_initializer", "glorot_uniform");
-  options.bias_initializer = reader.initializer("bias_initializer", "zeros");
+  options.kernel_rules = reader.weight("kernel", "glorot_uniform");
+  options.bias_rules = reader.weight("bias", "zeros");
   options.dropout = reader.get<double>("dropout", 0.0);
   if (!(options.dropout >= 0.0 && options.dropout < 1.0))
     reader.refuse("has dropout = " + std::to_string(options.dropout) + "; it must be at least 0 and below 1");

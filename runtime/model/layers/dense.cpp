@@ -19,17 +19,16 @@ class Dense final : public Layer {
     use_bias_ = reader.get<bool>("use_bias", true);
     if (const auto* activation = reader.raw("activation"))
       activation_ = activation_from_config(*activation, layer_label(common()));
-    kernel_initializer_ = reader.initializer("kernel_initializer", "glorot_uniform");
-    bias_initializer_ = reader.initializer("bias_initializer", "zeros");
+    kernel_rules_ = reader.weight("kernel", "glorot_uniform");
+    bias_rules_ = reader.weight("bias", "zeros");
     reader.finish();
     expect_positive(common(), "units", units_);
   }
 
   void build(std::span<const ValueSpec> inputs, VariableBuilder& variables) const override {
     const Shape kernel{width(inputs), units_};
-    variables.add({}, "kernel", kernel, kernel_initializer_, fans_of(kernel), common().trainable);
-    if (use_bias_)
-      variables.add({}, "bias", {units_}, bias_initializer_, fans_of({units_}), common().trainable);
+    variables.add({}, "kernel", kernel, kernel_rules_, fans_of(kernel), common().trainable);
+    if (use_bias_) variables.add({}, "bias", {units_}, bias_rules_, fans_of({units_}), common().trainable);
   }
 
   ValueSpec output(std::span<const ValueSpec> inputs) const override {
@@ -84,7 +83,7 @@ class Dense final : public Layer {
   std::int64_t units_ = 0;
   bool use_bias_ = true;
   Activation activation_;
-  std::shared_ptr<const Initializer> kernel_initializer_, bias_initializer_;
+  WeightRules kernel_rules_, bias_rules_;
 };
 
 }  // namespace

@@ -45,8 +45,8 @@ class EinsumDense final : public Layer {
     if (const auto* activation = reader.raw("activation"))
       activation_ = activation_from_config(*activation, layer_label(common()));
     bias_axes_ = reader.optional<std::string>("bias_axes").value_or("");
-    kernel_initializer_ = reader.initializer("kernel_initializer", "glorot_uniform");
-    bias_initializer_ = reader.initializer("bias_initializer", "zeros");
+    kernel_rules_ = reader.weight("kernel", "glorot_uniform");
+    bias_rules_ = reader.weight("bias", "zeros");
     reader.finish();
     check_bias_axes(reader);
   }
@@ -57,10 +57,10 @@ class EinsumDense final : public Layer {
     for (const char label : equation_.kernel)
       (equation_.output.find(label) == std::string::npos ? fans.in : fans.out) *=
           static_cast<double>(p.sizes.at(label));
-    variables.add({}, "kernel", p.shape(equation_.kernel), kernel_initializer_, fans, common().trainable);
+    variables.add({}, "kernel", p.shape(equation_.kernel), kernel_rules_, fans, common().trainable);
     if (bias_axes_.empty()) return;
     const Shape bias = bias_shape(p);
-    variables.add({}, "bias", bias, bias_initializer_, fans_of(bias), common().trainable);
+    variables.add({}, "bias", bias, bias_rules_, fans_of(bias), common().trainable);
   }
 
   ValueSpec output(std::span<const ValueSpec> inputs) const override {
@@ -365,7 +365,7 @@ class EinsumDense final : public Layer {
   std::vector<std::optional<std::int64_t>> output_sizes_;
   std::string bias_axes_;
   Activation activation_;
-  std::shared_ptr<const Initializer> kernel_initializer_, bias_initializer_;
+  WeightRules kernel_rules_, bias_rules_;
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ class Embedding final : public Layer {
     ConfigReader reader(config, layer_label(common()));
     input_dim_ = reader.required<std::int64_t>("input_dim");
     output_dim_ = reader.required<std::int64_t>("output_dim");
-    initializer_ = reader.initializer("embeddings_initializer", "uniform");
+    rules_ = reader.weight("embeddings", "uniform");
     mask_zero_ = reader.get<bool>("mask_zero", false);
     if (reader.optional<std::int64_t>("input_length"))
       reader.refuse("has input_length, a key of Keras 2; the model's Input says the length");
@@ -29,7 +29,7 @@ class Embedding final : public Layer {
   void build(std::span<const ValueSpec> inputs, VariableBuilder& variables) const override {
     output(inputs);
     const Shape table{input_dim_, output_dim_};
-    variables.add({}, "embeddings", table, initializer_, fans_of(table), common().trainable);
+    variables.add({}, "embeddings", table, rules_, fans_of(table), common().trainable);
   }
 
   ValueSpec output(std::span<const ValueSpec> inputs) const override {
@@ -48,7 +48,7 @@ class Embedding final : public Layer {
  private:
   bool mask_zero_ = false;
   std::int64_t input_dim_ = 0, output_dim_ = 0;
-  std::shared_ptr<const Initializer> initializer_;
+  WeightRules rules_;
 };
 
 }  // namespace

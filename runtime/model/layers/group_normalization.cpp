@@ -22,15 +22,15 @@ class GroupNormalization final : public Layer {
     epsilon_ = reader.get<double>("epsilon", 1e-3);
     has_gamma_ = reader.get<bool>("scale", true);
     has_beta_ = reader.get<bool>("center", true);
-    gamma_initializer_ = reader.initializer("gamma_initializer", "ones");
-    beta_initializer_ = reader.initializer("beta_initializer", "zeros");
+    gamma_rules_ = reader.weight("gamma", "ones");
+    beta_rules_ = reader.weight("beta", "zeros");
     reader.finish();
   }
 
   void build(std::span<const ValueSpec> inputs, VariableBuilder& variables) const override {
     const Shape shape{output(inputs).columns()};
-    if (has_gamma_) variables.add({}, "gamma", shape, gamma_initializer_, fans_of(shape), common().trainable);
-    if (has_beta_) variables.add({}, "beta", shape, beta_initializer_, fans_of(shape), common().trainable);
+    if (has_gamma_) variables.add({}, "gamma", shape, gamma_rules_, fans_of(shape), common().trainable);
+    if (has_beta_) variables.add({}, "beta", shape, beta_rules_, fans_of(shape), common().trainable);
   }
 
   ValueSpec output(std::span<const ValueSpec> inputs) const override {
@@ -121,7 +121,7 @@ class GroupNormalization final : public Layer {
   std::int64_t groups_ = 32, axis_ = -1;
   double epsilon_ = 1e-3;
   bool has_gamma_ = true, has_beta_ = true;
-  std::shared_ptr<const Initializer> gamma_initializer_, beta_initializer_;
+  WeightRules gamma_rules_, beta_rules_;
 };
 
 }  // namespace

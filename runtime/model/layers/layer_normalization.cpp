@@ -20,15 +20,15 @@ class LayerNormalization final : public Layer {
     rms_scaling_ = reader.get<bool>("rms_scaling", false);
     has_gamma_ = reader.get<bool>("scale", true) || rms_scaling_;
     has_beta_ = reader.get<bool>("center", true) && !rms_scaling_;
-    gamma_initializer_ = reader.initializer("gamma_initializer", "ones");
-    beta_initializer_ = reader.initializer("beta_initializer", "zeros");
+    gamma_rules_ = reader.weight("gamma", "ones");
+    beta_rules_ = reader.weight("beta", "zeros");
     reader.finish();
   }
 
   void build(std::span<const ValueSpec> inputs, VariableBuilder& variables) const override {
     const Shape shape = normalised(one_floating_input(common(), inputs).shape);
-    if (has_gamma_) variables.add({}, "gamma", shape, gamma_initializer_, fans_of(shape), common().trainable);
-    if (has_beta_) variables.add({}, "beta", shape, beta_initializer_, fans_of(shape), common().trainable);
+    if (has_gamma_) variables.add({}, "gamma", shape, gamma_rules_, fans_of(shape), common().trainable);
+    if (has_beta_) variables.add({}, "beta", shape, beta_rules_, fans_of(shape), common().trainable);
   }
 
   ValueSpec output(std::span<const ValueSpec> inputs) const override {
@@ -88,7 +88,7 @@ class LayerNormalization final : public Layer {
   std::unique_ptr<TrailingAxes> axes_;
   double epsilon_ = 1e-3;
   bool rms_scaling_ = false, has_gamma_ = true, has_beta_ = true;
-  std::shared_ptr<const Initializer> gamma_initializer_, beta_initializer_;
+  WeightRules gamma_rules_, beta_rules_;
 };
 
 }  // namespace

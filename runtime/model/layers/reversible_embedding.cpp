@@ -19,7 +19,7 @@ class ReversibleEmbedding final : public Layer {
     input_dim_ = reader.required<std::int64_t>("input_dim");
     output_dim_ = reader.required<std::int64_t>("output_dim");
     tied_ = reader.get<bool>("tie_weights", true);
-    initializer_ = reader.initializer("embeddings_initializer", "uniform");
+    rules_ = reader.weight("embeddings", "uniform");
     cap_ = reader.optional<double>("logit_soft_cap");
     mask_zero_ = reader.get<bool>("mask_zero", false);
     const auto dtype = reader.optional<std::string>("reverse_dtype");
@@ -34,9 +34,10 @@ class ReversibleEmbedding final : public Layer {
 
   void build(std::span<const ValueSpec>, VariableBuilder& variables) const override {
     const Shape table{input_dim_, output_dim_}, back{output_dim_, input_dim_};
-    variables.add({}, "embeddings", table, initializer_, fans_of(table), common().trainable);
+    variables.add({}, "embeddings", table, rules_, fans_of(table), common().trainable);
     if (!tied_)
-      variables.add({}, "reverse_embeddings", back, initializer_, fans_of(back), common().trainable);
+      // As in Keras: the regularizer and the constraint are those of the first table alone.
+      variables.add({}, "reverse_embeddings", back, {rules_.initializer}, fans_of(back), common().trainable);
   }
 
   /// Ids are looked up; hidden states are reversed. `plan` holds that against what the call says.
@@ -119,7 +120,7 @@ class ReversibleEmbedding final : public Layer {
   std::int64_t input_dim_ = 0, output_dim_ = 0;
   bool tied_ = true, mask_zero_ = false;
   std::optional<double> cap_;
-  std::shared_ptr<const Initializer> initializer_;
+  WeightRules rules_;
 };
 
 }  // namespace

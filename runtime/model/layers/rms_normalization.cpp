@@ -20,7 +20,7 @@ class RMSNormalization final : public Layer {
 
   void build(std::span<const ValueSpec> inputs, VariableBuilder& variables) const override {
     const Shape shape = normalised(one_floating_input(common(), inputs).shape);
-    variables.add({}, "scale", shape, initializer_from_config("ones"), fans_of(shape), common().trainable);
+    variables.add({}, "scale", shape, {initializer_from_config("ones")}, fans_of(shape), common().trainable);
   }
 
   ValueSpec output(std::span<const ValueSpec> inputs) const override {
