@@ -21,7 +21,8 @@ const std::map<std::string, std::string> k_fixtures = {
     {"dropout", ""},       {"two_outputs", ""},
     {"text", ""},          {"probabilities", ""},
     {"everyday", ""},      {"reversible", ""},
-    {"masked", ""},
+    {"masked", ""},        {"weighted", ""},
+    {"ignored", ""},
 };
 
 std::vector<InstructionSet> instruction_sets() {
