@@ -111,6 +111,9 @@ class Backend {
   virtual std::int64_t count_set(Tensor mask) = 0;
   /// Puts 0 into the rows of x whose entry of mask [rows] is 0.
   virtual void clear_rows(Tensor x, Tensor mask) = 0;
+  /// Multiplies each row of x by its entry of weights [rows], which may be of the other floating dtype; the
+  /// products are rounded once, to x's.
+  virtual void scale_rows(Tensor x, Tensor weights) = 0;
 
   // ---- losses: element_loss[r] gets each unreduced element in double; dx = gradient of sum(element_loss) *
   // scale. Absent dx: the loss only. Keras's definitions (keras.md F.2).

@@ -54,6 +54,7 @@ class CpuBackend final : public Backend {
   void either(Tensor a, Tensor b, Tensor out) override;
   std::int64_t count_set(Tensor mask) override;
   void clear_rows(Tensor x, Tensor mask) override;
+  void scale_rows(Tensor x, Tensor weights) override;
 
   double sum_of_squares(Tensor x) override;
 

@@ -64,4 +64,24 @@ void CpuBackend::clear_rows(Tensor x, Tensor mask) {
   });
 }
 
+void CpuBackend::scale_rows(Tensor x, Tensor weights) {
+  checks::present("scale_rows", {{"x", x}, {"weights", weights}});
+  const std::int64_t rows = weights.elements();
+  checks::require(rows == 0 ? x.elements() == 0 : x.elements() % rows == 0, "scale_rows",
+                  "x must have whole rows for the weights");
+  const std::int64_t columns = rows == 0 ? 0 : x.elements() / rows;
+  checks::with_floating("scale_rows", x.dtype, [&](auto x_zero) {
+    checks::with_floating("scale_rows", weights.dtype, [&](auto w_zero) {
+      using T = decltype(x_zero);
+      split_rows(rows, columns, [&](std::int64_t r, std::int64_t end, int) {
+        for (; r < end; ++r) {
+          const auto weight = static_cast<double>(weights.as<decltype(w_zero)>()[r]);
+          for (T *element = x.as<T>() + r * columns, *last = element + columns; element < last; ++element)
+            *element = static_cast<T>(static_cast<double>(*element) * weight);
+        }
+      });
+    });
+  });
+}
+
 }  // namespace rankine

@@ -55,17 +55,17 @@ void BatchReader::read(std::int64_t step, Memory& into) {
       indices_.push_back(order_.sample(batch.place.epoch, batch.place.first + i));
     }
   }
-  const std::vector<Field>& inputs = dataset_.inputs();
-  const std::vector<Field>& targets = dataset_.targets();
-  into.buffers.resize(inputs.size() + targets.size());
+  const std::vector<Field> wanted = fields_of(dataset_);
+  into.buffers.resize(wanted.size());
   std::vector<Tensor> fields;
-  for (std::size_t i = 0; i < into.buffers.size(); ++i) {
-    const Field& field = i < inputs.size() ? inputs[i] : targets[i - inputs.size()];
-    fields.push_back(rows_in(into.buffers[i], field, std::ssize(indices_)));
-  }
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    fields.push_back(rows_in(into.buffers[i], wanted[i], std::ssize(indices_)));
   if (!indices_.empty()) dataset_.read(indices_, fields);
-  batch.inputs.assign(fields.begin(), fields.begin() + std::ssize(inputs));
-  batch.targets.assign(fields.begin() + std::ssize(inputs), fields.end());
+  const auto targets = fields.begin() + std::ssize(dataset_.inputs());
+  const auto weights = targets + std::ssize(dataset_.targets());
+  batch.inputs.assign(fields.begin(), targets);
+  batch.targets.assign(targets, weights);
+  batch.weights.assign(weights, fields.end());
 }
 
 }  // namespace rankine

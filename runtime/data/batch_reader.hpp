@@ -25,6 +25,7 @@ struct Batch {
   /// rank without samples has tensors of no rows.
   std::vector<Tensor> inputs;
   std::vector<Tensor> targets;
+  std::vector<Tensor> weights;  ///< one a target, or none: the samples' weights
 
   std::int64_t rows() const;
 };

@@ -27,7 +27,13 @@ class Dataset {
   virtual std::int64_t samples() const = 0;
   virtual const std::vector<Field>& inputs() const = 0;
   virtual const std::vector<Field>& targets() const = 0;
-  /// Reads samples indices[i] into row i of each tensor: one for every input, then one for every target.
+  /// Sample weights, one field a target, or none at all.
+  virtual const std::vector<Field>& weights() const {
+    static const std::vector<Field> k_none;
+    return k_none;
+  }
+  /// Reads samples indices[i] into row i of each tensor: one for every input, for every target, and for all
+  /// weights.
   virtual void read(std::span<const std::int64_t> indices, std::span<const Tensor> into) = 0;
   /// Bytes of samples read so far, for tests and reports.
   virtual std::int64_t bytes_read() const = 0;
@@ -39,6 +45,16 @@ class Dataset {
 struct DataRequest {
   std::vector<Field> inputs;
   std::vector<Field> targets;
+  /// One a target, where sample weights are of use: their shape when each entry of the loss has its own.
+  std::vector<Field> weights = {};
 };
+
+/// All fields in the order in which Dataset::read wants them.
+inline std::vector<Field> fields_of(const Dataset& dataset) {
+  std::vector<Field> fields = dataset.inputs();
+  for (const auto* more : {&dataset.targets(), &dataset.weights()})
+    fields.insert(fields.end(), more->begin(), more->end());
+  return fields;
+}
 
 }  // namespace rankine

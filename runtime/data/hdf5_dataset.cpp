@@ -129,6 +129,7 @@ class Hdf5Dataset final : public Dataset {
     const hdf5::Lock lock;
     open_group("inputs", request_.inputs, "x");
     if (!request_.targets.empty()) open_group("targets", request_.targets, "y");
+    open_weights();
     samples_ = arrays_.front().shape[0];
     for (const Array& array : arrays_) {
       if (array.shape[0] != samples_) {
@@ -143,6 +144,7 @@ class Hdf5Dataset final : public Dataset {
   std::int64_t samples() const override { return samples_; }
   const std::vector<Field>& inputs() const override { return request_.inputs; }
   const std::vector<Field>& targets() const override { return request_.targets; }
+  const std::vector<Field>& weights() const override { return request_.weights; }
   std::int64_t bytes_read() const override { return bytes_read_; }
 
   std::string description() const override {
@@ -206,6 +208,60 @@ class Hdf5Dataset final : public Dataset {
                       list_arrays(file_.get()));
     }
     for (const std::string& left : present) unused_.push_back("/" + name + "/" + left);
+  }
+
+  /// /sample_weights is an array for all outputs, or a group with one an output. Without it, request_ has
+  /// none.
+  void open_weights() {
+    const std::string name = "sample_weights";
+    if (!hdf5::exists(file_.get(), name)) {
+      request_.weights.clear();
+    } else if (request_.weights.empty()) {
+      unused_.push_back("/" + name);
+    } else if (kind_of(name) == hdf5::Kind::group) {
+      for (Field& field : request_.weights)
+        field.spec.shape = weights_shape(field, find_weights(name, field));
+      open_group(name, request_.weights, "y");
+    } else {
+      for (Field& field : request_.weights) {
+        field.spec.shape = weights_shape(field, "/" + name);
+        open_array(field, "/" + name);
+      }
+    }
+  }
+
+  hdf5::Kind kind_of(const std::string& name) const {
+    for (const hdf5::Entry& entry : hdf5::entries(file_.get()))
+      if (entry.name == name) return entry.kind;
+    return hdf5::Kind::other;
+  }
+
+  /// The path of an output's weights; its own name if there are none, for open_group to miss.
+  std::string find_weights(const std::string& group, const Field& field) const {
+    for (const std::string& name :
+         {field.name, field.also, std::string(request_.weights.size() == 1 ? "y" : "")}) {
+      const std::string path = "/" + group + "/" + name;
+      if (!name.empty() && hdf5::exists(file_.get(), path)) return path;
+    }
+    return "/" + group + "/" + field.name;
+  }
+
+  /// The shape of one sample's weights as stored, without a trailing 1 more than the loss has. Keras lines up
+  /// weights with the loss from the first axis on only if both have as many.
+  Shape weights_shape(const Field& field, const std::string& path) const {
+    const std::vector<std::int64_t>& entries = field.spec.shape.sizes();
+    if (!hdf5::exists(file_.get(), path)) return field.spec.shape;
+    const Shape stored = hdf5::info_of(hdf5::open_dataset(file_.get(), path)).shape;
+    if (stored.rank() == 0) return field.spec.shape;
+    std::vector<std::int64_t> sample = sample_of(stored).sizes();
+    if (sample.size() == entries.size() + 1 && sample.back() == 1) sample.pop_back();
+    if (sample.empty() && entries == std::vector<std::int64_t>{1}) sample = entries;
+    const std::vector<std::int64_t> each(entries.size(), 1);
+    if (sample == entries || sample == each) return Shape(sample);
+    throw DataError("'" + path_ + "': " + path + " is " + stored.to_string() + ", but the loss of '" +
+                    field.name + "' has entries of shape " + field.spec.shape.to_string() +
+                    " a sample: its weights must be (samples, …) with that shape, or with " +
+                    Shape(each).to_string() + " for one weight a sample");
   }
 
   void open_array(const Field& field, const std::string& path) {

@@ -12,7 +12,9 @@ namespace rankine {
 /// are floats of any width to floats (a finite value that would become infinite is refused when it is read),
 /// and integers to int32 or floats where every value read is kept exactly. Missing names, other shapes and
 /// dtypes, sample counts that differ, zero samples, links to other places and virtual datasets throw
-/// DataError. Arrays that the model doesn't use are named in description().
+/// DataError. /sample_weights, an array for all outputs or a group with one an output, is optional; each
+/// holds a weight a sample or one an entry of the loss. Arrays that the model doesn't use are named in
+/// description().
 std::unique_ptr<Dataset> open_hdf5_dataset(const std::string& path, const DataRequest& request);
 
 }  // namespace rankine

@@ -66,7 +66,7 @@ std::vector<const json*> by_output(const json& value, const char* what, std::spa
 
 /// The metrics of each output: a flat list for the only output, else a list with one entry an output or a
 /// dict by output name.
-std::vector<std::vector<const json*>> metrics_by_output(const json& metrics,
+std::vector<std::vector<const json*>> metrics_by_output(const json& metrics, const std::string& what,
                                                         std::span<const std::string> names) {
   std::vector<std::vector<const json*>> result(names.size());
   const auto add = [&](std::size_t output, const json& value) {
@@ -80,14 +80,14 @@ std::vector<std::vector<const json*>> metrics_by_output(const json& metrics,
     add(0, metrics);
   } else if (metrics.is_array()) {
     if (!metrics.empty() && metrics.size() != names.size())
-      throw ConfigError("compile config: metrics is a list of " + std::to_string(metrics.size()) +
+      throw ConfigError("compile config: " + what + " is a list of " + std::to_string(metrics.size()) +
                         " entries; with several outputs it needs one an output (" + listed(names) +
                         ") or a dict by output name");
     for (std::size_t i = 0; i < metrics.size(); ++i) add(i, metrics[i]);
   } else if (metrics.is_object() && !metrics.contains("class_name")) {
-    for (const auto& [name, value] : metrics.items()) add(output_index(name, "metrics", names), value);
+    for (const auto& [name, value] : metrics.items()) add(output_index(name, what.c_str(), names), value);
   } else if (!metrics.is_null()) {
-    throw ConfigError("compile config: metrics must be a list or a dict by output name");
+    throw ConfigError("compile config: " + what + " must be a list or a dict by output name");
   }
   return result;
 }
@@ -99,16 +99,25 @@ double weight_of(const json& value, const std::string& output) {
                     "' isn't a number: " + value.dump());
 }
 
-/// Keys as in Keras's logs: a name that is taken gets a number.
+/// Keys as in Keras's logs, which has the weighted metrics of all outputs last: a name that is taken gets a
+/// number, or first "weighted_".
 void name_metrics(std::vector<OutputLoss>& losses) {
   std::map<std::string, int> taken;
-  for (OutputLoss& loss : losses) {
-    for (LoggedMetric& logged : loss.metrics) {
-      logged.key = (losses.size() > 1 ? loss.output + "_" : "") + std::string(logged.metric->name());
-      const int before = taken[logged.key]++;
-      if (before > 0) logged.key += "_" + std::to_string(before);
+  const auto name_all = [&](bool is_weighted) {
+    for (OutputLoss& loss : losses) {
+      const std::string output = losses.size() > 1 ? loss.output + "_" : "";
+      for (LoggedMetric& logged : loss.metrics) {
+        if (logged.is_weighted != is_weighted) continue;
+        logged.key = output + std::string(logged.metric->name());
+        if (is_weighted && taken.contains(logged.key))
+          logged.key = output + "weighted_" + std::string(logged.metric->name());
+        const int before = taken[logged.key]++;
+        if (before > 0) logged.key += "_" + std::to_string(before);
+      }
     }
-  }
+  };
+  name_all(false);
+  name_all(true);
 }
 
 const json& entry(const json& config, const char* key) {
@@ -123,16 +132,16 @@ std::vector<OutputLoss> losses_from_compile_config(const json& compile_config,
                                                    std::span<const std::string> output_names,
                                                    std::span<const ValueSpec> predictions) {
   if (!compile_config.is_object()) throw ConfigError("the compile config isn't a JSON object");
-  const json& weighted = entry(compile_config, "weighted_metrics");
-  if (!weighted.is_null() && !weighted.empty())
-    throw ConfigError("compile config: weighted_metrics aren't supported; use metrics");
   const json& loss = entry(compile_config, "loss");
   if (loss.is_null())
     throw ConfigError(
         "compile config: it has no loss; compile the model with one, or name it in the job file");
   const auto losses = by_output(loss, "loss", output_names);
   const auto weights = by_output(entry(compile_config, "loss_weights"), "loss_weights", output_names);
-  const auto metrics = metrics_by_output(entry(compile_config, "metrics"), output_names);
+  const auto metrics_of = [&](const char* what) {
+    return metrics_by_output(entry(compile_config, what), what, output_names);
+  };
+  const auto metrics = metrics_of("metrics"), weighted_metrics = metrics_of("weighted_metrics");
 
   std::vector<OutputLoss> result;
   for (std::size_t i = 0; i < output_names.size(); ++i) {
@@ -143,9 +152,14 @@ std::vector<OutputLoss> losses_from_compile_config(const json& compile_config,
     output.loss = loss_from_config(*losses[i], "compile config: the loss" + of);
     output.weight = weight_of(*weights[i], output_names[i]);
     const ValueSpec target = output.loss->target(predictions[i], output_names[i]);
-    for (const json* metric : metrics[i])
-      output.metrics.push_back(
-          {metric_from_config(*metric, predictions[i], target, "compile config: a metric" + of), ""});
+    const auto add = [&](const std::vector<const json*>& configs, const std::string& what, bool is_weighted) {
+      for (const json* config : configs)
+        output.metrics.push_back(
+            {metric_from_config(*config, predictions[i], target, "compile config: " + what + of), "",
+             is_weighted});
+    };
+    add(metrics[i], "a metric", false);
+    add(weighted_metrics[i], "a weighted metric", true);
     result.push_back(std::move(output));
   }
   name_metrics(result);

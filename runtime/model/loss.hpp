@@ -54,10 +54,11 @@ class Metric {
 };
 
 /// A metric and what Keras calls it in its logs: "mae", "<output>_mae" with several outputs, "mae_1" the
-/// second time.
+/// second time, and "weighted_mae" for a weighted one of the same name.
 struct LoggedMetric {
   std::shared_ptr<const Metric> metric;
-  std::string key;
+  std::string key = {};
+  bool is_weighted = false;  ///< of Keras's weighted_metrics: rows count as much as their sample weights say
 };
 
 /// The losses of a model's outputs, in output order, with their weights and metrics, from a Keras compile
@@ -76,8 +77,8 @@ struct OutputLoss {
   }
 };
 
-/// From `loss`, `loss_weights` and `metrics` of a compile config; every form that Keras writes (string,
-/// envelope, list, dict by output name). Throws ConfigError.
+/// From `loss`, `loss_weights`, `metrics` and `weighted_metrics` of a compile config; every form that Keras
+/// writes (string, envelope, list, dict by output name). Throws ConfigError.
 std::vector<OutputLoss> losses_from_compile_config(const nlohmann::json& compile_config,
                                                    std::span<const std::string> output_names,
                                                    std::span<const ValueSpec> predictions);

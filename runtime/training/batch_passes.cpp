@@ -29,7 +29,8 @@ void for_each_pass(const StepPlan& plan, const Batch& batch, std::uint64_t seed,
   for (const PlannedPass& planned : plan.passes) {
     const Range rows{planned.samples.begin - first, planned.samples.end - first};
     const std::vector<Tensor> inputs = rows_of(batch.inputs, rows), targets = rows_of(batch.targets, rows);
-    visit(planned, Pass{batch.step, seed, plan.batch, planned.samples, inputs, targets, counted});
+    const std::vector<Tensor> weights = rows_of(batch.weights, rows);
+    visit(planned, Pass{batch.step, seed, plan.batch, planned.samples, inputs, targets, weights, counted});
   }
 }
 
@@ -49,7 +50,7 @@ std::int64_t BatchPasses::largest_pass(std::int64_t samples, std::int64_t batch)
 
 std::vector<double> BatchPasses::count_entries(const StepPlan& plan, const Batch& batch,
                                                Executor& executor) const {
-  const std::vector<bool> varies = executor.counts_vary();
+  const std::vector<bool> varies = executor.counts_vary(!batch.weights.empty());
   if (std::none_of(varies.begin(), varies.end(), [](bool v) { return v; }))
     return executor.entries(plan.batch.samples);
   TreeSums counted(plan, varies.size());
@@ -61,7 +62,10 @@ std::vector<double> BatchPasses::count_entries(const StepPlan& plan, const Batch
 
 StepSums BatchPasses::run(const StepPlan& plan, const Batch& batch, std::uint64_t seed, Executor& executor,
                           const Work& work) const {
-  StepSums result{{}, count_entries(plan, batch, executor), executor.counts_vary(), executor.penalty()};
+  StepSums result{{},
+                  count_entries(plan, batch, executor),
+                  executor.counts_vary(!batch.weights.empty()),
+                  executor.penalty()};
   TreeSums sums(plan, result.counted.size() + 2 * metric_count(executor.losses()));
   std::exception_ptr failure;
   for_each_pass(plan, batch, seed, result.counted, [&](const PlannedPass& planned, const Pass& pass) {

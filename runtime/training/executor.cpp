@@ -189,10 +189,26 @@ struct Executor::State {
     }
     const double scale = loss.weight / loss.divisor(pass.counted[o]);
     loss.loss->compute(backend, run.value(value), target, scale, elements, gradient);
-    if (counts) backend.clear_rows(elements, counts);
-    if (counts && gradient) backend.clear_rows(gradient, counts);
+    for (const Tensor& rows : {elements, gradient}) {
+      if (rows && counts) backend.clear_rows(rows, counts);
+      if (rows && !pass.weights.empty()) backend.scale_rows(rows, pass.weights[o]);
+    }
     add_up(run, planned.gradient);
     return sum_of_rows(run, pass, o, elements);
+  }
+
+  /// Keras adds the weights up as they are given: one a sample counts once, unless a mask spreads it over the
+  /// entries.
+  double sum_of_weights(const Run& run, const Pass& pass, std::size_t o, const Tensor& counts) {
+    const Tensor& weights = pass.weights[o];
+    if (!counts)
+      return backend.sum(weights,
+                         pass.batch.rows(run.samples, weights.shape.product(1, weights.shape.rank())));
+    const Tensor spread = run.pool_tensor(run.plan.outputs[o].element_loss);
+    backend.fill(spread, 1.0);
+    backend.clear_rows(spread, counts);
+    backend.scale_rows(spread, weights);
+    return sum_of_rows(run, pass, o, spread);
   }
 
   double sum_of_rows(const Run& run, const Pass& pass, std::size_t o, const Tensor& terms) {
@@ -210,6 +226,7 @@ struct Executor::State {
         logged.metric->compute(backend, prediction, pass.targets[o], numerators, denominators);
         for (const Tensor& terms : {numerators, denominators}) {
           if (mask && logged.metric->heeds_mask()) backend.clear_rows(terms, mask);
+          if (logged.is_weighted && !pass.weights.empty()) backend.scale_rows(terms, pass.weights[o]);
           sums.push_back(sum_of_rows(run, pass, o, terms));
         }
       }
@@ -257,12 +274,13 @@ double Executor::penalty() const {
   return sum;
 }
 
-std::vector<bool> Executor::counts_vary() const {
+std::vector<bool> Executor::counts_vary(bool has_weights) const {
   const Graph& graph = state_->model.graph();
   std::vector<bool> vary;
   for (std::size_t o = 0; o < state_->losses.size(); ++o) {
     const bool is_masked = graph.values[static_cast<std::size_t>(graph.outputs[o])].mask >= 0;
-    vary.push_back(is_masked || state_->needs[o].ignores_labels);
+    const bool by_weights = state_->losses[o].loss->reduction() == Reduction::mean_with_sample_weight;
+    vary.push_back(is_masked || state_->needs[o].ignores_labels || (has_weights && by_weights));
   }
   return vary;
 }
@@ -280,9 +298,13 @@ std::vector<double> Executor::count_entries(const Pass& pass) {
   for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i)
     if (s.model.graph().calls[i].makes_mask) s.run_forward(run, i, pass, false);
   std::vector<double> entries = this->entries(pass.samples.size());
-  for (std::size_t o = 0; o < entries.size(); ++o)
-    if (const Tensor counts = s.counting_rows(run, pass, o))
+  for (std::size_t o = 0; o < entries.size(); ++o) {
+    const Tensor counts = s.counting_rows(run, pass, o);
+    if (!pass.weights.empty() && s.losses[o].loss->reduction() == Reduction::mean_with_sample_weight)
+      entries[o] = s.sum_of_weights(run, pass, o, counts);
+    else if (counts)
       entries[o] = static_cast<double>(s.backend.count_set(counts));
+  }
   return entries;
 }
 
@@ -325,6 +347,7 @@ std::vector<Tensor> Executor::predict(std::span<const Tensor> inputs, std::int64
                   .samples = {0, samples},
                   .inputs = inputs,
                   .targets = {},
+                  .weights = {},
                   .counted = {}};
   for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i) s.run_forward(run, i, pass, false);
   std::vector<Tensor> outputs;
@@ -347,6 +370,10 @@ std::string Executor::find_non_finite(const Pass& pass) {
   for (std::size_t i = 0; i < pass.targets.size(); ++i) {
     const std::string bad = bad_place(pass.targets[i]);
     if (!bad.empty()) return "target \"" + s.model.output_names()[i] + "\"" + bad;
+  }
+  for (std::size_t i = 0; i < pass.weights.size(); ++i) {
+    const std::string bad = bad_place(pass.weights[i]);
+    if (!bad.empty()) return "sample weight of \"" + s.model.output_names()[i] + "\"" + bad;
   }
   for (const Variable& variable : s.model.variables()) {
     if (is_floating(variable.dtype) && s.backend.find_non_finite(variable.value) >= 0)

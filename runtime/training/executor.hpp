@@ -19,6 +19,7 @@ struct Pass {
   Range samples;                   ///< places in the step's global batch
   std::span<const Tensor> inputs;  ///< rows: these samples
   std::span<const Tensor> targets;
+  std::span<const Tensor> weights;  ///< one an output, or none
   std::span<const double> counted;  ///< one an output: what counts of its loss in the whole step
 };
 
@@ -47,7 +48,7 @@ class Executor {
   double penalty() const;
 
   /// One an output: whether what counts of its loss depends on what is in the batch.
-  std::vector<bool> counts_vary() const;
+  std::vector<bool> counts_vary(bool has_weights) const;
   /// One an output: entries of its unreduced loss in `samples` samples.
   std::vector<double> entries(std::int64_t samples) const;
   /// One an output: those of this pass that count. Runs what makes the masks and nothing else.

@@ -36,12 +36,10 @@ std::string fingerprint_of(Dataset& dataset) {
   const std::int64_t indices[] = {0, dataset.samples() / 2, dataset.samples() - 1};
   std::vector<std::vector<std::byte>> memory;
   std::vector<Tensor> tensors;
-  for (const auto* fields : {&dataset.inputs(), &dataset.targets()}) {
-    for (const Field& field : *fields) {
-      Tensor tensor{nullptr, field.spec.dtype, field.spec.shape.with_leading(3)};
-      tensor.data = memory.emplace_back(tensor.bytes()).data();
-      tensors.push_back(tensor);
-    }
+  for (const Field& field : fields_of(dataset)) {
+    Tensor tensor{nullptr, field.spec.dtype, field.spec.shape.with_leading(3)};
+    tensor.data = memory.emplace_back(tensor.bytes()).data();
+    tensors.push_back(tensor);
   }
   dataset.read(indices, tensors);
   Fingerprint print;

@@ -28,6 +28,9 @@ DataRequest data_request(const Model& model, std::span<const OutputLoss> losses)
         producer < 0 ? "" : model.graph().calls[static_cast<std::size_t>(producer)].layer->name();
     request.targets.push_back(
         {losses[o].output, losses[o].loss->target(predictions[o], losses[o].output), layer});
+    const std::vector<std::int64_t>& sizes = predictions[o].shape.sizes();
+    request.weights.push_back(
+        {losses[o].output, {Shape({sizes.begin(), sizes.end() - 1}), predictions[o].dtype}, layer});
   }
   return request;
 }

@@ -50,7 +50,8 @@ class Trainer {
   std::unique_ptr<State> state_;
 };
 
-/// What the model asks of a dataset: its inputs, and the targets that its losses need, in the model's order.
+/// What the model asks of a dataset: its inputs, and the targets and sample weights that its losses take, in
+/// the model's order.
 DataRequest data_request(const Model& model, std::span<const OutputLoss> losses);
 
 }  // namespace rankine

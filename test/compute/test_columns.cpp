@@ -202,5 +202,10 @@ TEST_CASE("masks are made, joined, counted and applied", "[masks]") {
     std::vector<double> x = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     backend.clear_rows(tensor_of(x, {5, 2}), tensor_of(mask, {5}));
     CHECK(x == std::vector<double>{1, 2, 0, 0, 5, 6, 0, 0, 9, 10});
+    backend.scale_rows(tensor_of(x, {5, 2}), tensor_of(std::vector<float>{2, 3, -1, 4, 0.5F}, {5}));
+    CHECK(x == std::vector<double>{2, 4, 0, 0, -5, -6, 0, 0, 4.5, 5});
+    std::vector<float> narrow = {0.1F, 3};
+    backend.scale_rows(tensor_of(narrow, {2, 1}), tensor_of(std::vector<double>{0.3, 1.0 / 3}, {2}));
+    CHECK(narrow == std::vector<float>{static_cast<float>(double{0.1F} * 0.3), 1});
   });
 }

@@ -131,6 +131,49 @@ TEST_CASE("numbers are converted where nothing is lost", "[data][hdf5]") {
   CHECK(integers.y[0] == 16777216.0F);
 }
 
+TEST_CASE("sample weights are one a sample or one an entry of the loss", "[data][hdf5]") {
+  const ScratchFolder folder;
+  const std::string path = folder / "data.h5";
+  const auto open = [&](const std::string& name, std::vector<hsize_t> shape, Shape entries) {
+    std::size_t elements = 1;
+    for (const hsize_t size : shape) elements *= size;
+    Hdf5Writer(path)
+        .array("/inputs/x", {2, 3}, counted<float>(6))
+        .array("/targets/y", {2}, counted<std::int32_t>(2))
+        .array("/sample_weights" + name, std::move(shape), counted<double>(elements));
+    DataRequest request = k_request;
+    request.weights = {field("y", std::move(entries))};
+    return open_hdf5_dataset(path, request);
+  };
+  const auto shape_of = [&](const std::string& name, std::vector<hsize_t> shape, Shape entries) {
+    return open(name, std::move(shape), std::move(entries))->weights().at(0).spec.shape;
+  };
+  CHECK(shape_of("", {2}, {}) == Shape{});
+  CHECK(shape_of("/y", {2, 1}, {}) == Shape{});
+  CHECK(shape_of("", {2}, {1}) == Shape{1});
+  CHECK(shape_of("/y", {2, 4}, {4}) == Shape{4});
+  CHECK(shape_of("", {2, 1}, {4}) == Shape{1});
+  CHECK(shape_of("", {2, 4, 1}, {4}) == Shape{4});
+  CHECK_THROWS_WITH(open("", {2}, {4}),
+                    Contains("/sample_weights is (2,)") && Contains("(4,)") && Contains("(1,)"));
+  CHECK_THROWS_WITH(open("/y", {2, 3}, {4}), Contains("/sample_weights/y is (2, 3)"));
+  CHECK_THROWS_WITH(open("/z", {2}, {}), Contains("lacks /sample_weights/y"));
+  CHECK_THROWS_WITH(open("", {3}, {}), Contains("has 3 samples"));
+
+  const auto data = open("", {2, 1}, {});
+  float weights[2] = {};
+  std::vector<float> x(6);
+  std::vector<std::int32_t> y(2);
+  data->read(std::vector<std::int64_t>{1, 0}, std::vector<Tensor>{{x.data(), DType::float32, {2, 3}},
+                                                                  {y.data(), DType::int32, {2}},
+                                                                  {weights, DType::float32, {2}}});
+  CHECK(weights[0] == 1.0F);
+  CHECK(weights[1] == 0.0F);
+  const auto unweighted = open_hdf5_dataset(path, k_request);
+  CHECK(unweighted->weights().empty());
+  CHECK_THAT(unweighted->description(), Contains("/sample_weights isn't used"));
+}
+
 TEST_CASE("NumPy's bool counts as 0 and 1", "[data][hdf5]") {
   const ScratchFolder folder;
   const std::string path = folder / "data.h5";

@@ -49,6 +49,7 @@ class PartialBackend : public Backend {
   void either(Tensor, Tensor, Tensor) override { refuse(); }
   std::int64_t count_set(Tensor) override { refuse(); }
   void clear_rows(Tensor, Tensor) override { refuse(); }
+  void scale_rows(Tensor, Tensor) override { refuse(); }
   void sparse_cross_entropy(Tensor, Tensor, bool, double, Tensor, Tensor) override { refuse(); }
   void categorical_cross_entropy(Tensor, Tensor, bool, double, double, Tensor, Tensor) override { refuse(); }
   void binary_cross_entropy(Tensor, Tensor, bool, double, double, Tensor, Tensor) override { refuse(); }

@@ -372,6 +372,72 @@ def regularized_data(np, rng):
     return {"tokens": x.astype("int32")}, {"y": ((x * 3 + np.roll(x, 1, -1)) % 19).astype("int32")}
 
 
+def build_weighted(keras):
+    """Regression and classes with sample weights: a divisor that is the weights' sum, weighted metrics and others."""
+    L, K, M = keras.layers, keras.losses, keras.metrics
+    x = L.Input((13,), name="x")
+    h = L.Dense(26, activation="tanh", name="hidden")(x)
+    value = L.Dense(3, name="value")(h)
+    level = L.Reshape((4, 2), name="level")(L.Dense(8, name="level_dense")(h))
+    flags = L.Dense(5, activation="sigmoid", name="flags")(h)
+    kind = L.Dense(6, activation="softmax", name="kind")(h)
+    outputs = {"flags": flags, "kind": kind, "level": level, "value": value}
+    return keras.Model(x, outputs, name="weighted"), dict(
+        optimizer=keras.optimizers.SGD(0.05, momentum=0.9),
+        loss={"flags": K.BinaryCrossentropy(), "kind": K.CategoricalCrossentropy(reduction="sum"),
+              "level": K.MeanAbsoluteError(reduction="mean_with_sample_weight"), "value": K.Huber()},
+        loss_weights={"flags": 1.0, "kind": 0.05, "level": 0.5, "value": 2.0},
+        metrics={"flags": [M.Precision(name="precision"), M.Recall(thresholds=0.4, name="recall")],
+                 "kind": [M.TopKCategoricalAccuracy(k=2), "accuracy"], "level": ["mae"], "value": ["mse"]},
+        weighted_metrics={"flags": [M.Precision(name="precision"), "binary_accuracy"], "kind": ["accuracy"],
+                          "level": ["mae", "mse"], "value": [M.MeanSquaredError()]},
+    )
+
+
+def weighted_data(np, rng):
+    x = rng.normal(size=(STEPS, 10, 13)).astype("float32")
+    value = 2.5 * np.tanh(x[..., :3]) + 0.3 * rng.normal(size=(STEPS, 10, 3))
+    level = (x[..., 3:11].reshape(STEPS, 10, 4, 2) * 0.7).astype("float32")
+    flags = (x[..., :5] + 0.3 * x[..., 5:10] > 0.2).astype("float32")
+    kind = np.eye(6, dtype="float32")[x[..., :6].argmax(-1)]
+    return {"x": x}, {"flags": flags, "kind": kind, "level": level, "value": value.astype("float32")}
+
+
+def weighted_weights(np, rng):
+    """One a sample in two shapes, and one an entry; some are 0 and some below."""
+    w = lambda *shape: np.round(rng.normal(1.0, 0.6, size=(STEPS, 10, *shape)), 2).astype("float32")
+    return {"flags": w(), "kind": w(1), "level": w(4), "value": np.where(w() < 0.4, 0, w()).astype("float32")}
+
+
+def build_ignored(keras):
+    """Labels that don't count, with and without masks and weights."""
+    L, K, M = keras.layers, keras.losses, keras.metrics
+    tokens = L.Input((6,), dtype="int32", name="tokens")
+    masked = L.Embedding(19, 10, mask_zero=True, name="masked_embedding")(tokens)
+    plain = L.Embedding(19, 8, name="plain_embedding")(tokens)
+    sparse = lambda **kw: base.sparse_ce(keras, ignore_class=-1, **kw)
+    outputs = {"by_weight": L.Dense(5, name="by_weight_logits")(masked), "each": L.Dense(7, name="each_logits")(plain),
+               "one": L.Dense(5, name="one_logits")(masked)}
+    return keras.Model(tokens, outputs, name="ignored"), dict(
+        optimizer=keras.optimizers.Adam(8e-3),
+        loss={"by_weight": sparse(reduction="mean_with_sample_weight"), "each": sparse(), "one": sparse()},
+        metrics={"by_weight": ["accuracy"], "each": [M.SparseTopKCategoricalAccuracy(k=3)], "one": ["accuracy"]},
+        weighted_metrics={"by_weight": ["accuracy"], "each": ["accuracy"], "one": ["accuracy"]},
+    )
+
+
+def ignored_data(np, rng):
+    x = rng.integers(0, 19, size=(STEPS, 9, 6))
+    x[..., 0] = np.maximum(x[..., 0], 1)
+    some = lambda y: np.where(rng.uniform(size=y.shape) < 0.3, -1, y).astype("int32")
+    return {"tokens": x.astype("int32")}, {"by_weight": some(x % 5), "each": some((x + 1) % 7), "one": some(x % 5)}
+
+
+def ignored_weights(np, rng):
+    w = lambda *shape: np.round(rng.uniform(0.1, 2.0, size=(STEPS, 9, *shape)), 2).astype("float32")
+    return {"by_weight": w(6), "each": w(6), "one": w(1)}
+
+
 FIXTURES = {
     "dropout": (build_dropout, dropout_data, 201, {"dropout": True}),
     "two_outputs": (build_two_outputs, two_outputs_data, 202, {}),
@@ -381,11 +447,43 @@ FIXTURES = {
     "reversible": (build_reversible, reversible_data, 206, {"dropout": True}),
     "masked": (build_masked, masked_data, 207, {"dropout": True}),
     "regularized": (build_regularized, regularized_data, 208, {}),
+    "weighted": (build_weighted, weighted_data, 208, {"weights": weighted_weights}),
+    "ignored": (build_ignored, ignored_data, 209, {"weights": ignored_weights}),
 }
 
 # ---------------------------------------------------------------------------
 # Stages: those of make_fixtures, with what they lack
 # ---------------------------------------------------------------------------
+
+
+def weights_of(make, np, keras):
+    """The same numbers in float32 and float64, one array an output: [STEPS, batch, ...]."""
+    return {k: v.astype(keras.config.floatx()) for k, v in make(np, np.random.default_rng(19)).items()}
+
+
+def use_weights(make):
+    """Lets make_fixtures train with sample weights."""
+    import keras
+    import numpy as np
+
+    def train(np, model, xs, ys, steps):
+        losses, rates, ws = [], [], weights_of(make, np, keras)
+        for i in steps:
+            rates.append(float(np.asarray(model.optimizer.learning_rate)))
+            logs = model.train_on_batch(base.batch_of(xs, i), base.batch_of(ys, i),
+                                        sample_weight=base.batch_of(ws, i), return_dict=True)
+            losses.append(float(logs["loss"]))
+            model.reset_metrics()
+        return losses, rates
+
+    plain = keras.Model.compute_loss_and_updates
+
+    def with_weights(self, tv, ntv, mv, x, y, sample_weight, *rest, **kw):
+        if sample_weight is None:
+            sample_weight = base.batch_of(weights_of(make, np, keras), 0)
+        return plain(self, tv, ntv, mv, x, y, sample_weight, *rest, **kw)
+
+    base.train, keras.Model.compute_loss_and_updates = train, with_weights
 
 
 def adapt(name, opts):
@@ -416,6 +514,8 @@ def adapt(name, opts):
             keras.utils.set_random_seed(done[6])
         return done
 
+    if opts.get("weights"):
+        use_weights(opts["weights"])
     base.batch_of, base.forward, base.first_gradients, base.setup = our_batch_of, our_forward, our_gradients, our_setup
 
 
@@ -433,7 +533,10 @@ def add_facts(name, opts, folder):
     elif len(y) == 1:
         y = next(iter(y.values()))
     x = x if len(x) > 1 else next(iter(x.values()))
-    scores = model.evaluate(x, y, batch_size=meta["batch"], verbose=0, return_dict=True)
+    weights = None
+    if opts.get("weights"):
+        weights = {k: base.flat(v) for k, v in weights_of(opts["weights"], np, keras).items()}
+    scores = model.evaluate(x, y, sample_weight=weights, batch_size=meta["batch"], verbose=0, return_dict=True)
     meta["evaluate_final"] = {k: float(v) for k, v in scores.items()}
     if opts.get("dropout"):
         numbers = use_our_masks(jax, keras, np, builder)
@@ -458,6 +561,11 @@ def run_stage(stage, name, folder):
     if stage == "facts":
         return add_facts(name, opts, folder)
     base.STAGES[stage](name, FIXTURES[name], folder)
+    if stage == "make" and opts.get("weights"):
+        h5py, _, keras, np = base.modules()
+        with h5py.File(os.path.join(folder, "data.h5"), "a") as f:
+            for k, v in weights_of(opts["weights"], np, keras).items():
+                f["sample_weights/" + k] = base.flat(v)
     if stage == "make" and name == "text":
         with open(os.path.join(folder, "text.txt"), "wb") as f:
             f.write(text_of_fixture())

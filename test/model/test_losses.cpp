@@ -127,6 +127,13 @@ TEST_CASE("metrics are called as in Keras's logs", "[losses]") {
         std::vector<std::string>{"mse", "MSE", "mse_1", "Precision", "acc"});
   CHECK(keys(losses_of_two({{"loss", "mse"}, {"metrics", {{"first", {"mae", "mae"}}, {"second", "mae"}}}})) ==
         std::vector<std::string>{"first_mae", "first_mae_1", "second_mae"});
+  CHECK(keys(losses_of_one(
+            {{"loss", "mse"}, {"metrics", {"mae"}}, {"weighted_metrics", {"mae", "mae", "mse"}}})) ==
+        std::vector<std::string>{"mae", "weighted_mae", "weighted_mae_1", "mse"});
+  CHECK(keys(losses_of_two({{"loss", "mse"},
+                            {"metrics", {{"second", "mae"}}},
+                            {"weighted_metrics", {{"first", "mae"}, {"second", "mae"}}}})) ==
+        std::vector<std::string>{"first_mae", "second_mae", "second_weighted_mae"});
 }
 
 TEST_CASE("every form of a loss in a compile config", "[losses]") {
@@ -243,7 +250,10 @@ TEST_CASE("losses and metrics that aren't supported are refused by name", "[loss
   CHECK_THAT(refusal({{"loss", "mse"}, {"metrics", {"accuracy"}}}), Contains("one an output"));
   CHECK_THAT(refusal({{"loss", "mse"}, {"metrics", {{"first", "sparse_categorical_accuracy"}}}}),
              Contains("integer labels"));
-  CHECK_THAT(refusal({{"loss", "mse"}, {"weighted_metrics", {"accuracy"}}}), Contains("weighted_metrics"));
+  CHECK_THAT(refusal({{"loss", "mse"}, {"weighted_metrics", {"accuracy"}}}),
+             Contains("weighted_metrics is a list of 1"));
+  CHECK_THAT(refusal({{"loss", "mse"}, {"weighted_metrics", {{"first", "auc"}}}}),
+             Contains("a weighted metric of"));
   CHECK_THAT(refusal({{"loss", "mse"}, {"loss_weights", {1, "x"}}}), Contains("loss_weights"));
   const std::vector<ValueSpec> scalar{{{}}};
   CHECK_THROWS_WITH(losses_from_compile_config({{"loss", "mse"}}, k_one, scalar), Contains("last dimension"));

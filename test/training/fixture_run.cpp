@@ -166,24 +166,21 @@ std::vector<std::vector<double>> predict_fixture(const std::string& fixture, con
   read_weights(WeightsFile::open(golden(fixture + "/" + weights + ".weights.h5")), model.variables());
   const auto batch = read_json(golden(fixture + "/expected.json"))["batch"].get<std::int64_t>();
   const auto losses = compiled_losses(model);
-  const DataRequest request = data_request(model, losses);
-  const auto dataset = open_hdf5_dataset(golden(fixture + "/data.h5"), request);
+  const auto dataset = open_hdf5_dataset(golden(fixture + "/data.h5"), data_request(model, losses));
   std::vector<Buffer> memory;
   std::vector<Tensor> tensors;
-  for (const auto* fields : {&request.inputs, &request.targets}) {
-    for (const Field& field : *fields) {
-      Tensor tensor{nullptr, field.spec.dtype, field.spec.shape.with_leading(batch)};
-      memory.push_back(backend->allocate(tensor.bytes()));
-      tensor.data = memory.back().data();
-      tensors.push_back(tensor);
-    }
+  for (const Field& field : fields_of(*dataset)) {
+    Tensor tensor{nullptr, field.spec.dtype, field.spec.shape.with_leading(batch)};
+    memory.push_back(backend->allocate(tensor.bytes()));
+    tensor.data = memory.back().data();
+    tensors.push_back(tensor);
   }
   std::vector<std::int64_t> indices(static_cast<std::size_t>(batch));
   for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<std::int64_t>(i);
   dataset->read(indices, tensors);
   Executor executor(model, *backend, {}, batch, false);
   std::vector<std::vector<double>> outputs;
-  for (const Tensor& output : executor.predict(std::span(tensors).first(request.inputs.size()), batch)) {
+  for (const Tensor& output : executor.predict(std::span(tensors).first(dataset->inputs().size()), batch)) {
     outputs.push_back(values_of(output));
   }
   return outputs;

@@ -68,16 +68,24 @@ void check_final_weights(const std::string& fixture, const Json& expected, const
   }
 }
 
+/// What a spread doesn't have in it with sample weights, relative to the largest element: Keras's factors of
+/// a loss are the same in all runs and are rounded three times (README.md).
+double shared_rounding(const std::string& fixture) {
+  constexpr double k_unit = 0x1p-24;
+  return fixture == "weighted" || fixture == "ignored" ? 3 * k_unit : 0.0;
+}
+
 /// The fixtures give no tolerance for optimizer variables. Counters have no spread.
 void check_slots(const std::string& fixture, const Json& expected, const Json& spread, const RunResult& run) {
   const Json& slots = expected["optimizer_variables"];
   REQUIRE(run.optimizer_state.size() == slots.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
     INFO("slot " << slots[i]["path"]);
-    const Difference d =
-        difference(run.optimizer_state[i], golden_array(fixture, "expected.h5", "optimizer", i));
-    CHECK(d.largest <= k_spreads * spread["optimizer"][i].get<double>());
-    CHECK(d.rms <= k_spreads * spread["optimizer_rms"][i].get<double>());
+    const std::vector<double> keras = golden_array(fixture, "expected.h5", "optimizer", i);
+    const Difference d = difference(run.optimizer_state[i], keras);
+    const double shared = shared_rounding(fixture) * largest(keras);
+    CHECK(d.largest <= k_spreads * spread["optimizer"][i].get<double>() + shared);
+    CHECK(d.rms <= k_spreads * spread["optimizer_rms"][i].get<double>() + shared);
   }
 }
 

@@ -22,6 +22,8 @@ const std::map<std::string, std::string> k_fixtures = {
     {"text", ""},          {"probabilities", ""},
     {"everyday", ""},      {"reversible", ""},
     {"masked", ""},        {"regularized", ""},
+    {"masked", ""},        {"weighted", ""},
+    {"ignored", ""},
 };
 
 std::vector<InstructionSet> instruction_sets() {

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::vector<std::string> k_keys{"optimizer", "loss", "loss_weights", "metrics"};
+const std::vector<std::string> k_keys{"optimizer", "loss", "loss_weights", "metrics", "weighted_metrics"};
 
 bool is_null(const json& object, const char* key) {
   return !object.contains(key) || object[key].is_null();
