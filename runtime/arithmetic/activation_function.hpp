@@ -34,6 +34,7 @@ enum class ActivationKind : std::uint8_t {
   threshold,
   sparse_plus,
   sparse_sigmoid,
+  reciprocal,  ///< 1 / x; no activation of Keras, but what its operators divide by
 };
 
 /// An activation with its parameters, in Keras's meaning (keras.md F.4).

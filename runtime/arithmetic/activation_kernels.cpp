@@ -50,6 +50,7 @@ RANKINE_INLINE void with_kind(const ActivationFunction& f, const Work& work) {
     RANKINE_KIND(gelu_tanh, GeluTanh)
     RANKINE_KIND(silu, Silu)
     RANKINE_KIND(softplus, Softplus)
+    RANKINE_KIND(reciprocal, Reciprocal)
     RANKINE_KIND(softsign, Softsign)
     RANKINE_KIND(tanh, Tanh)
     RANKINE_KIND(sigmoid, Sigmoid)

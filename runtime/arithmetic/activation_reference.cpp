@@ -88,6 +88,8 @@ T activation(const ActivationFunction& f, T x) {
       return x * sigmoid(x);
     case ActivationKind::softplus:
       return softplus(x);
+    case ActivationKind::reciprocal:
+      return T(1) / x;
     case ActivationKind::softsign:
       return x / (std::fabs(x) + T(1));
     case ActivationKind::tanh:
@@ -153,6 +155,8 @@ T activation_slope(const ActivationFunction& f, T x) {
       return sigmoid(x) * std::fma(x, T(1) - sigmoid(x), T(1));
     case ActivationKind::softplus:
       return sigmoid(x);
+    case ActivationKind::reciprocal:
+      return T(-1) / (x * x);
     case ActivationKind::softsign: {
       const T d = std::fabs(x) + T(1);
       return T(1) / (d * d);

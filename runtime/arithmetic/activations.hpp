@@ -141,6 +141,13 @@ struct Softplus : Plain {
 };
 
 template <class T>
+struct Reciprocal : Plain {
+  using Plain::Plain;
+  RANKINE_VALUE { return all(T(1)) / x; }
+  RANKINE_SLOPE { return all(T(-1)) / (x * x); }
+};
+
+template <class T>
 struct Softsign : Plain {
   using Plain::Plain;
   RANKINE_VALUE { return x / (abs(x) + all(T(1))); }

@@ -12,7 +12,7 @@ constexpr std::int64_t k_sizes[] = {0, 1, 15, 16, 17, 100, 40000};
 /// Every kind with its default parameters, and relu with all of its own.
 std::vector<ActivationFunction> activations() {
   std::vector<ActivationFunction> all;
-  for (int kind = 0; kind <= static_cast<int>(ActivationKind::sparse_sigmoid); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(ActivationKind::reciprocal); ++kind) {
     ActivationFunction f;
     f.kind = static_cast<ActivationKind>(kind);
     if (f.kind == ActivationKind::leaky_relu) f.negative_slope = 0.2;

@@ -235,6 +235,8 @@ def operation_cases():
     add("x + 1.5", lambda a: a + 1.5)
     add("0.5 * x", lambda a: 0.5 * a)
     add("x / 3", lambda a: a / 3)
+    add("2 / x", lambda a: 2 / a)
+    add("divide(-0.5, x)", lambda a: keras.ops.divide(-0.5, a), (5,))
     add("divide", lambda a: keras.ops.divide(a, 8.0))
     add("1 - x", lambda a: 1 - a)
     add("x - 2", lambda a: a - 2, (5,))
@@ -253,6 +255,8 @@ def operation_cases():
     add("x[:, :, None]", lambda a: a[:, :, None])
     add("x[:, 0:2, 1, -3:-1]", lambda a: a[:, 0:2, 1, -3:-1], (3, 2, 4))
     add("x[:, 1, ..., 1:]", lambda a: a[:, 1, ..., 1:], (3, 2, 4))
+    for key in ("::2", "::-1", "1::2, ::-3", ":, 3:0:-2", "::-1, 1", "2::-2, :, 1:", "-1:-3:-1, ..., ::3", "9:-9:-2"):
+        add(f"x[:, {key}]", eval(f"lambda a: a[:, {key}]"), (4, 5, 7))
     return c
 
 

@@ -15,7 +15,7 @@ bool is_special(const json& key, const char* class_name) {
   return key.is_object() && key.contains("class_name") && key["class_name"] == class_name;
 }
 
-/// `x[:, i]`, `x[:, a:b]`, `x[..., i]`, `x[:, None]`: a block of a tensor. The batch is always whole.
+/// `x[:, i]`, `x[:, a:b:c]`, `x[..., i]`, `x[:, None]`: a block of a tensor. The batch is always whole.
 class GetItem final : public Layer {
  public:
   GetItem(LayerCommon layer_common, const json& config) : Layer(std::move(layer_common)) {
@@ -46,9 +46,10 @@ class GetItem final : public Layer {
 
  private:
   enum class Direction : std::uint8_t { take, put };
-  /// What is taken of one dimension of size `size`.
+  /// What is taken of one dimension of size `size`: `count` places from `begin` on, `step` apart.
   struct Cut {
-    std::int64_t size = 1, begin = 0, count = 1;
+    std::int64_t size = 1, begin = 0, count = 1, step = 1;
+    bool is_whole() const { return count == size && step == 1; }
   };
   struct Block {
     std::vector<Cut> cuts;  ///< one a dimension of a sample
@@ -119,7 +120,7 @@ class GetItem final : public Layer {
       refuse_layer(common(),
                    "takes " + key.dump().substr(0, 40) + "; integers, slices, None and '...' are supported");
     const json& slice = key["config"];
-    const auto bound = [&](const char* name, std::int64_t otherwise) {
+    const auto number = [&](const char* name, std::int64_t otherwise) {
       const json value = slice.value(name, json());
       if (value.is_null()) return otherwise;
       if (!value.is_number_integer())
@@ -127,14 +128,21 @@ class GetItem final : public Layer {
                                    value.dump().substr(0, 40) + "; it must be an integer");
       return value.get<std::int64_t>();
     };
-    if (bound("step", 1) != 1)
-      refuse_layer(common(), "has a slice with a step; only a step of 1 is supported");
-    const auto clamp = [&](std::int64_t v) {
-      return std::clamp<std::int64_t>(v < 0 ? v + size : v, 0, size);
+    const std::int64_t step = number("step", 1);
+    if (step == 0) refuse_layer(common(), "has a slice with a step of 0");
+    // Python's bounds; backwards, the place before the first is -1.
+    const std::int64_t least = step > 0 ? 0 : -1, most = step > 0 ? size : size - 1;
+    const auto bound = [&](const char* name, std::int64_t otherwise) {
+      if (slice.value(name, json()).is_null()) return otherwise;
+      const std::int64_t given = number(name, 0);
+      return std::clamp(given < 0 ? given + size : given, least, most);
     };
-    const std::int64_t begin = clamp(bound("start", 0)), end = clamp(bound("stop", size));
-    if (end <= begin) refuse_layer(common(), "has a slice that takes nothing");
-    return {size, begin, end - begin};
+    const std::int64_t begin = bound("start", step > 0 ? least : most);
+    const std::int64_t end = bound("stop", step > 0 ? most : least);
+    const std::int64_t distance = step > 0 ? end - begin : begin - end;
+    if (distance <= 0) refuse_layer(common(), "has a slice that takes nothing");
+    const std::int64_t stride = step > 0 ? step : -std::max(step, -size);
+    return {size, begin, (distance + stride - 1) / stride, step > 0 ? stride : -stride};
   }
 
   /// Copies the block: one block copy for each index of the cut dimensions but the last.
@@ -142,7 +150,7 @@ class GetItem final : public Layer {
                    Direction direction) {
     std::vector<Cut> cuts = block.cuts;
     std::int64_t inner = 1;
-    while (!cuts.empty() && cuts.back().count == cuts.back().size) {
+    while (!cuts.empty() && cuts.back().is_whole()) {
       inner *= cuts.back().size;
       cuts.pop_back();
     }
@@ -160,20 +168,39 @@ class GetItem final : public Layer {
                          Place part, Direction direction) {
     std::size_t next = 0;
     std::int64_t outer = 1;
-    while (next < cuts.size() && cuts[next].count == cuts[next].size) outer *= cuts[next++].size;
+    while (next < cuts.size() && cuts[next].is_whole()) outer *= cuts[next++].size;
     if (next == cuts.size()) return copy_rows(backend, 1, outer * inner, whole, 0, part, 0, direction);
     const Cut cut = cuts[next];
     const auto rest = cuts.subspan(next + 1);
     std::int64_t whole_row = inner, part_row = inner;
     for (const Cut& c : rest) whole_row *= c.size, part_row *= c.count;
     whole.at += cut.begin * whole_row;
+    if (cut.step != 1 && rest.empty()) return copy_apart(backend, outer, cut, inner, whole, part, direction);
     if (rest.empty())
       return copy_rows(backend, outer, cut.count * inner, whole, cut.size * inner, part, cut.count * inner,
                        direction);
     for (std::int64_t o = 0; o < outer; ++o)
       for (std::int64_t i = 0; i < cut.count; ++i)
-        copy_level(backend, rest, inner, {whole.tensor, whole.at + (o * cut.size + i) * whole_row},
+        copy_level(backend, rest, inner, {whole.tensor, whole.at + (o * cut.size + i * cut.step) * whole_row},
                    {part.tensor, part.at + (o * cut.count + i) * part_row}, direction);
+  }
+  /// Places of the innermost cut that aren't neighbours: the longer loop goes into the backend.
+  static void copy_apart(Backend& backend, std::int64_t outer, const Cut& cut, std::int64_t inner,
+                         Place whole, Place part, Direction direction) {
+    const std::int64_t whole_row = cut.size * inner, part_row = cut.count * inner;
+    if (outer > cut.count) {
+      for (std::int64_t i = 0; i < cut.count; ++i)
+        copy_rows(backend, outer, inner, {whole.tensor, whole.at + i * cut.step * inner}, whole_row,
+                  {part.tensor, part.at + i * inner}, part_row, direction);
+      return;
+    }
+    // What is written goes forwards.
+    const bool turned = cut.step < 0 && direction == Direction::put;
+    const std::int64_t last = turned ? cut.count - 1 : 0, sign = turned ? -1 : 1;
+    for (std::int64_t o = 0; o < outer; ++o)
+      copy_rows(backend, cut.count, inner, {whole.tensor, whole.at + o * whole_row + last * cut.step * inner},
+                sign * cut.step * inner, {part.tensor, part.at + o * part_row + last * inner}, sign * inner,
+                direction);
   }
   static void copy_rows(Backend& backend, std::int64_t rows, std::int64_t columns, Place whole,
                         std::int64_t whole_row, Place part, std::int64_t part_row, Direction direction) {

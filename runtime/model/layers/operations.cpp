@@ -6,6 +6,7 @@
 #include "runtime/model/layers/affine.hpp"
 #include "runtime/model/layers/checks.hpp"
 #include "runtime/model/layers/kinds.hpp"
+#include "runtime/model/layers/quotient.hpp"
 #include "runtime/model/operation.hpp"
 
 namespace rankine {
@@ -32,10 +33,10 @@ std::unique_ptr<Layer> with_number(LayerCommon common, bool number_first, double
   if (name == "Subtract" && number_first) return make_affine(std::move(common), {-1.0, number});
   if (name == "Subtract") return make_affine(std::move(common), {.offset = -number});
   if (name == "Multiply") return make_affine(std::move(common), {.scale = number});
-  if ((name == "Divide" || name == "TrueDivide") && !number_first)
-    return make_affine(std::move(common), {.scale = 1.0 / number});
-  refuse_layer(common, number_first ? "divides a number by a tensor; a tensor by a number is supported"
-                                    : "takes a number; two tensors are supported");
+  if (name == "Divide" || name == "TrueDivide")
+    return number_first ? make_quotient(std::move(common), number)
+                        : make_affine(std::move(common), {.scale = 1.0 / number});
+  refuse_layer(common, "takes a number; two tensors are supported");
 }
 
 }  // namespace
@@ -50,7 +51,9 @@ std::unique_ptr<Layer> make_arithmetic(LayerCommon common, const json& config) {
   const std::string& name = common.class_name;
   if (name == "Maximum" || name == "Minimum") return make_extremum(std::move(common), json::object());
   if (name == "Divide" || name == "TrueDivide")
-    refuse_layer(common, "divides by a tensor; a tensor by a number is supported");
+    refuse_layer(
+        common,
+        "divides a tensor by a tensor; a tensor by a number, and a number by a tensor, are supported");
   return make_merge(std::move(common), json::object());
 }
 
