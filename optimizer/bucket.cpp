@@ -23,6 +23,7 @@ BucketLayout lay_out_buckets(std::span<const UseSize> uses, std::int64_t first_b
     bucket.uses.push_back(static_cast<int>(layout.use_offsets.size()));
     bucket.elements += bytes / size;
     layout.use_offsets.push_back(layout.bytes);
+    layout.use_elements.push_back(use.elements);
     layout.use_buckets.push_back(static_cast<int>(layout.buckets.size()) - 1);
     layout.bytes += bytes;
     filled += bytes;

@@ -26,7 +26,8 @@ struct Bucket {
 /// its own, so that kernels write aligned; the gaps are zeros that are reduced along.
 struct BucketLayout {
   std::vector<Bucket> buckets;
-  std::vector<std::int64_t> use_offsets;  ///< bytes into the flat memory
+  std::vector<std::int64_t> use_offsets;   ///< bytes into the flat memory
+  std::vector<std::int64_t> use_elements;  ///< without padding
   std::vector<int> use_buckets;
   std::int64_t bytes = 0;
 };

@@ -22,7 +22,6 @@ Reducer::Reducer(BucketLayout layout, int copies, Communicator& group, Backend& 
   nodes_.resize(buckets);
   works_.resize(buckets);
   missing_.resize(buckets);
-  use_ready_.resize(layout_.use_offsets.size());
 }
 
 void Reducer::begin_step(const TreeShares& shares) {
@@ -32,6 +31,7 @@ void Reducer::begin_step(const TreeShares& shares) {
   shares_ = shares;
   pending_ = NodeStack<int>(shares.leaves);
   std::fill(taken_.begin(), taken_.end(), false);
+  passes_.clear();
   started_ = 0;
   last_ = shares.runs[static_cast<std::size_t>(group_.rank())].size() == 0;
   if (last_) {
@@ -41,16 +41,23 @@ void Reducer::begin_step(const TreeShares& shares) {
 }
 
 void Reducer::begin_pass(Node node, bool last) {
+  const auto begun =
+      std::find_if(passes_.begin(), passes_.end(), [&](const BegunPass& pass) { return pass.node == node; });
+  if (begun != passes_.end()) {
+    current_ = static_cast<std::size_t>(begun - passes_.begin());
+    return;
+  }
   if (last_) throw std::logic_error("a pass after the step's last one");
-  copy_ = take_copy();
   last_ = last;
-  merges_.clear();
-  pending_.push(node, copy_, [this](int left, int right) {
-    merges_.emplace_back(left, right);
+  BegunPass pass{node, take_copy(), {}, std::vector<bool>(layout_.use_offsets.size())};
+  pending_.push(node, pass.copy, [&](int left, int right) {
+    pass.merges.emplace_back(left, right);
     taken_[static_cast<std::size_t>(right)] = false;
   });
-  if (last) check_last_pass();
-  std::fill(use_ready_.begin(), use_ready_.end(), false);
+  current_ = passes_.size();
+  passes_.push_back(std::move(pass));
+  if (!last) return;
+  check_last_pass();
   for (std::size_t b = 0; b < missing_.size(); ++b)
     missing_[b] = static_cast<int>(layout_.buckets[b].uses.size());
 }
@@ -65,7 +72,7 @@ void Reducer::check_last_pass() const {
 }
 
 void* Reducer::memory(int use) const {
-  return at(copy_, layout_.use_offsets[static_cast<std::size_t>(use)]);
+  return at(passes_.at(current_).copy, layout_.use_offsets[static_cast<std::size_t>(use)]);
 }
 
 void* Reducer::reduced(int use) const {
@@ -74,15 +81,12 @@ void* Reducer::reduced(int use) const {
 
 void Reducer::ready(int use) {
   const auto u = static_cast<std::size_t>(use);
-  const auto b = static_cast<std::size_t>(layout_.use_buckets[u]);
-  if (use_ready_[u]) throw std::logic_error("a gradient was ready twice in one pass");
-  use_ready_[u] = true;
-  if (--missing_[b] > 0) return;
-  const Bucket& bucket = layout_.buckets[b];
-  for (const auto& [left, right] : merges_) {
-    backend_.add(view(left, bucket), view(right, bucket), view(left, bucket));
-  }
-  if (last_) start_complete();
+  BegunPass& pass = passes_.at(current_);
+  if (pass.use_ready[u]) throw std::logic_error("a gradient was ready twice in one pass");
+  pass.use_ready[u] = true;
+  for (const auto& [left, right] : pass.merges) backend_.add(view(left, u), view(right, u), view(left, u));
+  if (!last_ || current_ + 1 != passes_.size()) return;
+  if (--missing_[static_cast<std::size_t>(layout_.use_buckets[u])] == 0) start_complete();
 }
 
 void Reducer::start_complete() {
@@ -118,8 +122,9 @@ void* Reducer::at(int copy, std::int64_t offset) const {
   return copies_[static_cast<std::size_t>(copy)].data() + offset;
 }
 
-Tensor Reducer::view(int copy, const Bucket& bucket) const {
-  return {at(copy, bucket.offset), bucket.dtype, {bucket.elements}};
+Tensor Reducer::view(int copy, std::size_t use) const {
+  const Bucket& bucket = layout_.buckets[static_cast<std::size_t>(layout_.use_buckets[use])];
+  return {at(copy, layout_.use_offsets[use]), bucket.dtype, {layout_.use_elements[use]}};
 }
 
 /// The lowest free copy, so that the leftmost node is always in copy 0.
@@ -135,7 +140,8 @@ void Reducer::add_copy() {
   copies_.push_back(backend_.allocate(static_cast<std::size_t>(std::max<std::int64_t>(layout_.bytes, 1))));
   taken_.push_back(false);
   const int copy = static_cast<int>(copies_.size()) - 1;
-  for (const Bucket& bucket : layout_.buckets) backend_.fill(view(copy, bucket), 0.0);
+  for (const Bucket& bucket : layout_.buckets)
+    backend_.fill({at(copy, bucket.offset), bucket.dtype, {bucket.elements}}, 0.0);
 }
 
 }  // namespace rankine

@@ -29,6 +29,8 @@ class Reducer {
 
   /// A rank without passes starts all reductions at once.
   void begin_step(const TreeShares& shares);
+  /// Passes are begun in order; one whose node has been begun in this step goes on. For each use they become
+  /// ready in the order of the passes.
   void begin_pass(Node node, bool last);
   /// Memory of a use in the pass under way.
   void* memory(int use) const;
@@ -42,7 +44,7 @@ class Reducer {
 
  private:
   void* at(int copy, std::int64_t offset) const;
-  Tensor view(int copy, const Bucket& bucket) const;
+  Tensor view(int copy, std::size_t use) const;
   int take_copy();
   void add_copy();
   void check_last_pass() const;
@@ -57,12 +59,16 @@ class Reducer {
 
   TreeShares shares_;
   NodeStack<int> pending_{0};  // values are copies
-  // Of the pass under way: its copy, the copies that it lets merge (right into left), what is still missing.
-  int copy_ = 0;
-  bool last_ = false;
-  std::vector<std::pair<int, int>> merges_;
-  std::vector<bool> use_ready_;
-  std::vector<int> missing_;  // uses, by bucket
+  struct BegunPass {
+    Node node;
+    int copy = 0;
+    std::vector<std::pair<int, int>> merges;  // copies that it lets merge, right into left
+    std::vector<bool> use_ready;
+  };
+  std::vector<BegunPass> passes_;  // of this step
+  std::size_t current_ = 0;
+  bool last_ = false;         // the last pass has begun, or there is none
+  std::vector<int> missing_;  // of the last pass: uses, by bucket
 
   std::vector<std::vector<void*>> nodes_;  // by bucket, alive while its reduction is
   std::vector<WorkHandle> works_;          // by bucket

@@ -69,6 +69,16 @@ void add_bias(const T* x, const T* bias, std::int64_t rows, std::int64_t columns
   for (std::int64_t r = 0; r < rows; ++r) add(x + r * columns, bias, columns, out + r * columns);
 }
 
+template <class T>
+void affine(const T* x, const T* centre, const T* scale, const T* shift, std::int64_t n, T* out) {
+  each_vector<T>(n, [&](std::int64_t i, auto part) RANKINE_INLINE_LAMBDA {
+    const auto zero = Vec<T>::zero();
+    const auto from = centre == nullptr ? zero : part.load(centre + i);
+    const auto to = shift == nullptr ? zero : part.load(shift + i);
+    part.store(out + i, fma(part.load(x + i) - from, part.load(scale + i), to));
+  });
+}
+
 /// Random words of `count` times sixteen blocks from `block` on.
 void random_words(const DropoutRun& run, std::int64_t block, int count, std::uint32_t* words) {
   std::int64_t places[k_lanes];
@@ -110,6 +120,7 @@ constexpr ElementwiseKernels<T> k_kernels{add<T>,
                                           maximum_gradient<T>,
                                           minimum_gradient<T>,
                                           add_bias<T>,
+                                          affine<T>,
                                           dropout<T>};
 
 }  // namespace

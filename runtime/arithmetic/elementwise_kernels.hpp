@@ -28,6 +28,9 @@ struct ElementwiseKernels {
   void (*maximum_gradient)(const T* a, const T* b, const T* dy, std::int64_t n, T* da) = nullptr;
   void (*minimum_gradient)(const T* a, const T* b, const T* dy, std::int64_t n, T* da) = nullptr;
   void (*add_bias)(const T* x, const T* bias, std::int64_t rows, std::int64_t columns, T* out) = nullptr;
+  /// out[i] = fma(x[i] - centre[i], scale[i], shift[i]); a null centre or shift is zeros.
+  void (*affine)(const T* x, const T* centre, const T* scale, const T* shift, std::int64_t n,
+                 T* out) = nullptr;
   /// y[i] = kept ? x[i] * factor : +0
   void (*dropout)(const DropoutRun& run, T factor, const T* x, std::int64_t n, T* y) = nullptr;
 };

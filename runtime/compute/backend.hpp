@@ -51,6 +51,9 @@ class Backend {
   virtual void extremum_gradient(Extremum kind, Tensor a, Tensor b, Tensor dy, Tensor da) = 0;
   /// x[rows, columns] + bias[columns]
   virtual void add_bias(Tensor x, Tensor bias, Tensor out) = 0;
+  /// out[rows, c] = fma(x[rows, c] - centre[c], scale[c], shift[c]). `centre` and `shift` may be absent, for
+  /// zeros.
+  virtual void affine_columns(Tensor x, Tensor centre, Tensor scale, Tensor shift, Tensor out) = 0;
   virtual void activation(const ActivationFunction& f, Tensor x, Tensor y) = 0;
   /// dx = dy * f'(x); x is what went into the activation.
   virtual void activation_gradient(const ActivationFunction& f, Tensor x, Tensor dy, Tensor dx) = 0;

@@ -34,6 +34,7 @@ class CpuBackend final : public Backend {
   void extremum(Extremum kind, Tensor a, Tensor b, Tensor out) override;
   void extremum_gradient(Extremum kind, Tensor a, Tensor b, Tensor dy, Tensor da) override;
   void add_bias(Tensor x, Tensor bias, Tensor out) override;
+  void affine_columns(Tensor x, Tensor centre, Tensor scale, Tensor shift, Tensor out) override;
   void activation(const ActivationFunction& f, Tensor x, Tensor y) override;
   void activation_gradient(const ActivationFunction& f, Tensor x, Tensor dy, Tensor dx) override;
   void dropout(const DropoutMask& mask, Tensor x, Tensor y) override;

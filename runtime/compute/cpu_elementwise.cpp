@@ -85,6 +85,29 @@ void CpuBackend::add_bias(Tensor x, Tensor bias, Tensor out) {
   });
 }
 
+void CpuBackend::affine_columns(Tensor x, Tensor centre, Tensor scale, Tensor shift, Tensor out) {
+  checks::present("affine_columns", {{"x", x}, {"scale", scale}, {"out", out}});
+  checks::same_dtype("affine_columns", {{"x", x}, {"scale", scale}, {"out", out}});
+  checks::same_size("affine_columns", {{"x", x}, {"out", out}});
+  const auto [rows, columns] = checks::rows_and_columns(x);
+  checks::size("affine_columns", {"scale", scale}, columns);
+  for (const auto& [name, vector] : {std::pair{"centre", centre}, std::pair{"shift", shift}}) {
+    if (!vector) continue;
+    checks::same_dtype("affine_columns", {{"x", x}, {name, vector}});
+    checks::size("affine_columns", {name, vector}, columns);
+  }
+  checks::with_floating("affine_columns", x.dtype, [&, rows = rows, columns = columns](auto zero) {
+    using T = decltype(zero);
+    const T* c = centre ? centre.as<T>() : nullptr;
+    const T* s = shift ? shift.as<T>() : nullptr;
+    split_rows(rows, columns, [&](std::int64_t r, std::int64_t end, int) {
+      for (; r < end; ++r)
+        table<T>().elementwise.affine(x.as<T>() + r * columns, c, scale.as<T>(), s, columns,
+                                      out.as<T>() + r * columns);
+    });
+  });
+}
+
 void CpuBackend::activation(const ActivationFunction& f, Tensor x, Tensor y) {
   checks::present("activation", {{"x", x}, {"y", y}});
   checks::same_dtype("activation", {{"x", x}, {"y", y}});

@@ -163,7 +163,10 @@ class GraphBuilder {
     MaskedCall masked{"layer '" + full + "' (" + entry.class_name + ")", full, *entry.kind, arguments,
                       masks_of(arguments)};
     for (std::size_t i = 0; i < given.size(); ++i) take_mask(description.mask_names[i], given[i], masked);
-    if (entry.kind->masks == MaskRule::pools || is_attention(*entry.kind)) call.masks = masked.masks;
+    if (entry.kind->masks == MaskRule::pools || entry.kind->masks == MaskRule::weighs ||
+        is_attention(*entry.kind))
+      call.masks = masked.masks;
+    if (entry.kind->masks == MaskRule::weighs && masked.masks[0] >= 0) entry.layer->expect_maskable(specs);
     if (masked.pairs >= 0) call.masks.push_back(masked.pairs);
     const bool zero = entry.layer->masks_zero(description.arguments);
     // Keras gives back the very same tensor where nothing changes, and with it its mask.
@@ -202,9 +205,9 @@ class GraphBuilder {
   /// A mask that was given goes before that which the input has.
   void take_mask(const std::string& name, int mask, MaskedCall& call) const {
     const bool attends = is_attention(call.kind);
-    const bool pools = call.kind.masks == MaskRule::pools;
+    const bool takes = call.kind.masks == MaskRule::pools || call.kind.masks == MaskRule::weighs;
     const std::size_t place = name == "value_mask" ? 1 : name == "key_mask" ? 2 : 0;
-    const bool known = name == "mask" ? pools : attends;
+    const bool known = name == "mask" ? takes : attends;
     if (!known || place >= call.inputs.size())
       throw ConfigError(call.owner + " is called with " + name + ", which isn't supported for it");
     const Shape& of = spec_of(call.inputs[place]).shape;
@@ -231,6 +234,7 @@ class GraphBuilder {
       case MaskRule::pools:
         return -1;
       case MaskRule::passes:
+      case MaskRule::weighs:
         return call.masks[0];
       case MaskRule::joins:
         return join_masks(call);

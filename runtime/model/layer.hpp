@@ -31,6 +31,9 @@ struct CallPlan {
   /// The output has the bits of input 0 under another shape (Reshape, Flatten): the executor makes it a view,
   /// and neither forward nor backward is called.
   bool output_is_input = false;
+  /// Sums over the whole batch of a step, over the passes of all ranks, that training needs: elements of
+  /// each. Those of `forward_sums` are complete before forward, those of `backward_sums` before backward.
+  std::vector<std::int64_t> forward_sums, backward_sums;
   /// Variables, in the layer's order, that this call doesn't use: it is given no place for their gradients.
   std::vector<int> idle_variables;
 };
@@ -63,6 +66,8 @@ struct CallContext {
   std::span<const Tensor> variables;  ///< in the layer's order
   std::span<const Tensor> saved;
   std::span<const Tensor> scratch;  ///< forward_scratch or backward_scratch
+  /// In training, the batch's sums, of the layer's dtype: the plan's forward_sums and backward_sums.
+  std::span<const Tensor> sums;
 
   // Backward only. To be overwritten; an absent one isn't wanted. Gradients of variables are sums over this
   // pass.
@@ -122,6 +127,16 @@ class Layer {
     return false;
   }
   virtual CallPlan plan(std::span<const ValueSpec> inputs, const CallArguments& arguments) const = 0;
+  /// Refuses masked inputs of a kind that weighs by masks.
+  virtual void expect_maskable(std::span<const ValueSpec> inputs) const { (void)inputs; }
+  /// Writes this pass's share of the batch's sum number `sum`; those before it are complete. The context is
+  /// that of forward or backward, without gradients of variables.
+  virtual void add_to_sum(const CallContext& call, std::size_t sum, const Tensor& share) const {
+    (void)call, (void)sum, (void)share;
+  }
+  /// Once a step, after the optimizer's update, of a call with sums: changes what isn't trained. The context
+  /// has no tensors but `variables` and `sums`.
+  virtual void after_update(const CallContext& call) const { (void)call; }
   virtual void forward(const CallContext& call) const = 0;
   virtual void backward(const CallContext& call) const = 0;
 
@@ -136,6 +151,7 @@ enum class MaskRule : std::uint8_t {
   passes,   ///< the output has the first input's
   joins,    ///< the output's rows count where any input's do, if all inputs have a mask
   pools,    ///< CallContext::masks; the output has none
+  weighs,   ///< CallContext::masks; the output has the first input's
   attends,  ///< CallContext::masks; the output has the first input's
   removes,  ///< as attends; and later calls see no mask of its inputs, as Keras takes them away
   refuses,  ///< what Keras computes for masked inputs isn't here

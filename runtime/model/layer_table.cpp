@@ -15,6 +15,7 @@ constexpr auto k_kinds = std::to_array<LayerKind>({
     {"Activation", k_keras, make_activation, passes},
     {"Add", k_keras, make_merge, joins},
     {"Average", k_keras, make_merge, joins},
+    {"BatchNormalization", k_keras, make_batch_normalization, weighs},
     {"Concatenate", k_keras, make_concatenate, joins},
     {"Dense", k_keras, make_dense, passes},
     {"Dropout", k_keras, make_dropout, passes},

@@ -48,6 +48,12 @@ std::int64_t BatchPasses::largest_pass(std::int64_t samples, std::int64_t batch)
   return std::max(whole, rest > 0 ? plan(rest).largest_pass() : 0);
 }
 
+std::size_t BatchPasses::most_passes(std::int64_t samples, std::int64_t batch) const {
+  const std::int64_t rest = samples % batch;
+  const std::size_t whole = samples >= batch ? plan(batch).passes.size() : 0;
+  return std::max(whole, rest > 0 ? plan(rest).passes.size() : 0);
+}
+
 std::vector<double> BatchPasses::count_entries(const StepPlan& plan, const Batch& batch,
                                                Executor& executor) const {
   const std::vector<bool> varies = executor.counts_vary(!batch.weights.empty());
@@ -60,12 +66,16 @@ std::vector<double> BatchPasses::count_entries(const StepPlan& plan, const Batch
   return counted.reduce(data_);
 }
 
+StepSums BatchPasses::begin(const StepPlan& plan, const Batch& batch, Executor& executor) const {
+  return {{},
+          count_entries(plan, batch, executor),
+          executor.counts_vary(!batch.weights.empty()),
+          executor.penalty()};
+}
+
 StepSums BatchPasses::run(const StepPlan& plan, const Batch& batch, std::uint64_t seed, Executor& executor,
                           const Work& work) const {
-  StepSums result{{},
-                  count_entries(plan, batch, executor),
-                  executor.counts_vary(!batch.weights.empty()),
-                  executor.penalty()};
+  StepSums result = begin(plan, batch, executor);
   TreeSums sums(plan, result.counted.size() + 2 * metric_count(executor.losses()));
   std::exception_ptr failure;
   for_each_pass(plan, batch, seed, result.counted, [&](const PlannedPass& planned, const Pass& pass) {
@@ -79,6 +89,35 @@ StepSums BatchPasses::run(const StepPlan& plan, const Batch& batch, std::uint64_
       failure = std::current_exception();
     }
   });
+  agree(data_, [&] {
+    if (failure) std::rethrow_exception(failure);
+  });
+  result.sums = sums.reduce(data_);
+  return result;
+}
+
+StepSums BatchPasses::train_together(const StepPlan& plan, const Batch& batch, std::uint64_t seed,
+                                     Executor& executor, Optimizer& optimizer) const {
+  StepSums result = begin(plan, batch, executor);
+  TreeSums sums(plan, result.counted.size() + 2 * metric_count(executor.losses()));
+  const std::int64_t first = plan.samples().begin;
+  std::vector<std::vector<Tensor>> inputs, targets, weights;
+  std::vector<Pass> passes;
+  for (const PlannedPass& planned : plan.passes) {
+    const Range rows{planned.samples.begin - first, planned.samples.end - first};
+    inputs.push_back(rows_of(batch.inputs, rows));
+    targets.push_back(rows_of(batch.targets, rows));
+    weights.push_back(rows_of(batch.weights, rows));
+    passes.push_back({batch.step, seed, plan.batch, planned.samples, inputs.back(), targets.back(),
+                      weights.back(), result.counted});
+  }
+  std::exception_ptr failure;
+  try {
+    std::vector<PassSums> made = executor.train_together(plan, passes, data_, optimizer);
+    for (std::size_t p = 0; p < made.size(); ++p) sums.add(plan.passes[p], std::move(made[p]));
+  } catch (...) {
+    failure = std::current_exception();
+  }
   agree(data_, [&] {
     if (failure) std::rethrow_exception(failure);
   });

@@ -23,6 +23,9 @@ class BatchPasses {
   /// Samples of this rank's largest pass, when `samples` samples are taken `batch` at a time.
   std::int64_t largest_pass(std::int64_t samples, std::int64_t batch) const;
 
+  /// The most passes that this rank has in a batch, then.
+  std::size_t most_passes(std::int64_t samples, std::int64_t batch) const;
+
   struct Work {
     std::function<PassSums(const PlannedPass& planned, const Pass& pass)> run;
     /// In place of `run` after a pass that failed, so that every rank issues the same collectives.
@@ -31,8 +34,13 @@ class BatchPasses {
   /// Runs `work` on each of this rank's passes of a batch. An error of one rank is thrown on all. Collective.
   StepSums run(const StepPlan& plan, const Batch& batch, std::uint64_t seed, Executor& executor,
                const Work& work) const;
+  /// The same for a model whose passes are trained together (Executor::takes_passes_together).
+  StepSums train_together(const StepPlan& plan, const Batch& batch, std::uint64_t seed, Executor& executor,
+                          Optimizer& optimizer) const;
 
  private:
+  /// What is known of a batch before its passes.
+  StepSums begin(const StepPlan& plan, const Batch& batch, Executor& executor) const;
   /// One an output: what counts of its loss in the whole batch, which the gradients are divided by.
   std::vector<double> count_entries(const StepPlan& plan, const Batch& batch, Executor& executor) const;
 

@@ -86,6 +86,8 @@ class Planner {
       return;
     }
     const bool backward = training_ && gradient;
+    if (training_) planned.forward_sums = needs.forward_sums;
+    if (backward) planned.backward_sums = needs.backward_sums;
     for (const int mask : call.masks)
       if (mask >= 0) live_until(place(mask), backward ? backward_time(i) : i);
     place(call.output).pool = new_tensor({spec(call.output).shape, spec(call.output).dtype, true}, i, i);
@@ -142,6 +144,7 @@ class Planner {
     if (planned.is_view) return;
     planned.output_gradient = gradient_[static_cast<std::size_t>(call.output)];
     planned.runs_backward = planned.output_gradient >= 0;
+    if (!planned.runs_backward) planned.backward_sums.clear();
     planned.uses.assign(call.variables.size(), -1);
     if (!planned.runs_backward) return;
     for (const int input : call.inputs)

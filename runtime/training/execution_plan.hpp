@@ -34,6 +34,8 @@ struct GradientTarget {
 struct PlannedCall {
   bool is_view = false;  ///< nothing to do, forward or backward
   std::vector<int> saved, forward_scratch, backward_scratch;
+  /// Elements of the sums over the whole batch of a step that come before forward and before backward.
+  std::vector<std::int64_t> forward_sums, backward_sums;
   bool runs_backward = false;
   int output_gradient = -1;  ///< pool tensor
   std::vector<GradientTarget> input_gradients;

@@ -1,6 +1,7 @@
 #include "runtime/training/executor.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <optional>
 
@@ -53,181 +54,84 @@ struct Executor::State {
   std::vector<OutputLoss> losses;
   std::vector<OutputNeed> needs;  ///< one an output
   std::int64_t max_samples;
-  ExecutionPlan train;    ///< empty when only evaluating
-  ExecutionPlan forward;  ///< losses, no backward
-  ExecutionPlan output;   ///< no losses
-  Buffer pool;
+  ExecutionPlan train;        ///< empty when only evaluating
+  ExecutionPlan forward;      ///< losses, no backward
+  ExecutionPlan output;       ///< no losses
+  BatchSums batch_sums;       ///< of the last training step
+  std::vector<Buffer> pools;  ///< one for each pass that is in memory at once
 
-  /// One run of a plan over one pass: turns places into tensors.
-  struct Run {
-    State& state;
-    const ExecutionPlan& plan;
-    std::int64_t samples;
-    std::span<const Tensor> inputs;
-
-    Tensor pool_tensor(int index) const {
-      if (index < 0) return {};
-      const PoolTensor& t = plan.tensors[static_cast<std::size_t>(index)];
-      return {state.pool.data() + t.offset, t.spec.dtype,
-              t.spec.per_sample ? t.spec.shape.with_leading(samples) : t.spec.shape};
-    }
-    std::vector<Tensor> pool_tensors(const std::vector<int>& indices) const {
-      std::vector<Tensor> tensors;
-      for (const int index : indices) tensors.push_back(pool_tensor(index));
-      return tensors;
-    }
-    Tensor value(int value) const {
-      const ValuePlace& place = plan.values[static_cast<std::size_t>(value)];
-      const Tensor root =
-          place.input >= 0 ? inputs[static_cast<std::size_t>(place.input)] : pool_tensor(place.pool);
-      return root.reshaped(shape_of(value));
-    }
-    Shape shape_of(int value) const {
-      return state.model.graph().values[static_cast<std::size_t>(value)].spec.shape.with_leading(samples);
-    }
-  };
-
-  /// The tensors of one call, kept alive while its context points at them.
-  struct Binding {
-    std::vector<Tensor> inputs, masks, variables, saved, scratch, input_gradients, variable_gradients;
-    CallContext context;
-  };
-
-  Binding bind(const Run& run, std::size_t i, const Pass& pass, bool training) {
-    const GraphCall& call = model.graph().calls[i];
-    const PlannedCall& planned = run.plan.calls[i];
-    Binding b{.context = {.backend = backend}};
-    for (const int input : call.inputs) b.inputs.push_back(run.value(input));
-    for (const int mask : call.masks) b.masks.push_back(mask < 0 ? Tensor{} : run.value(mask));
-    for (const int v : call.variables)
-      b.variables.push_back(model.variables()[static_cast<std::size_t>(v)].value);
-    b.saved = run.pool_tensors(planned.saved);
-    CallContext& c = b.context;
-    c.samples = run.samples;
-    c.first_sample = pass.samples.begin;
-    c.step = pass.step;
-    c.seed = pass.seed;
-    c.call = call.number;
-    c.training = training;
-    c.batch = pass.batch;
-    c.arguments = call.arguments;
-    c.inputs = b.inputs;
-    c.masks = b.masks;
-    c.output = run.value(call.output);
-    c.variables = b.variables;
-    c.saved = b.saved;
-    return b;
-  }
-
-  void run_forward(const Run& run, std::size_t i, const Pass& pass, bool training) {
-    if (run.plan.calls[i].is_view) return;
-    Binding b = bind(run, i, pass, training);
-    b.scratch = run.pool_tensors(run.plan.calls[i].forward_scratch);
-    b.context.scratch = b.scratch;
-    model.graph().calls[i].layer->forward(b.context);
-  }
-
-  void run_backward(const Run& run, std::size_t i, const Pass& pass, Optimizer& optimizer) {
-    const PlannedCall& planned = run.plan.calls[i];
-    if (!planned.runs_backward) return;
-    const GraphCall& call = model.graph().calls[i];
-    Binding b = bind(run, i, pass, true);
-    b.scratch = run.pool_tensors(planned.backward_scratch);
-    b.context.scratch = b.scratch;
-    b.context.output_gradient = run.pool_tensor(planned.output_gradient);
-    for (std::size_t k = 0; k < planned.input_gradients.size(); ++k) {
-      const int write = planned.input_gradients[k].write;
-      b.input_gradients.push_back(write < 0 ? Tensor{}
-                                            : run.pool_tensor(write).reshaped(run.shape_of(call.inputs[k])));
-    }
-    for (const int use : planned.uses)
-      b.variable_gradients.push_back(use < 0 ? Tensor{} : optimizer.gradient(use));
-    b.context.input_gradients = b.input_gradients;
-    b.context.variable_gradients = b.variable_gradients;
-    call.layer->backward(b.context);
-    for (const GradientTarget& target : planned.input_gradients) add_up(run, target);
-  }
-
-  void add_up(const Run& run, const GradientTarget& target) {
-    if (target.add_to < 0) return;
-    const Tensor sum = run.pool_tensor(target.add_to);
-    backend.add(sum, run.pool_tensor(target.write), sum);
-  }
-
-  /// The mask of output o, absent where it has none.
-  Tensor output_mask(const Run& run, std::size_t o) const {
-    const auto value = static_cast<std::size_t>(model.graph().outputs[o]);
-    const int mask = model.graph().values[value].mask;
-    return mask < 0 ? Tensor{} : run.value(mask);
+  PassRun run_of(const ExecutionPlan& plan, const Pass& pass, std::size_t pool = 0) const {
+    return {model, backend, plan, batch_sums, pools[pool].data(), pass};
   }
 
   /// Which rows of output o its loss counts, absent where all count. Written into the pool where labels say
   /// it.
-  Tensor counting_rows(const Run& run, const Pass& pass, std::size_t o) {
-    const Tensor mask = output_mask(run, o);
+  Tensor counting_rows(const PassRun& run, std::size_t o) {
+    const Tensor mask = run.output_mask(o);
     const std::optional<std::int32_t> ignored = losses[o].loss->ignored();
     if (!ignored) return mask;
-    const Tensor counts = run.pool_tensor(run.plan.outputs[o].counts);
-    backend.not_equal(pass.targets[o], *ignored, counts);
+    const Tensor counts = run.pool_tensor(run.plan().outputs[o].counts);
+    backend.not_equal(run.pass().targets[o], *ignored, counts);
     if (mask) backend.keep(counts, mask, counts);
     return counts;
   }
 
   /// The loss of output o summed over its rows, and the gradient.
-  double run_loss(const Run& run, const Pass& pass, std::size_t o) {
+  double run_loss(const PassRun& run, std::size_t o) {
     const OutputLoss& loss = losses[o];
-    const PlannedOutput& planned = run.plan.outputs[o];
+    const PlannedOutput& planned = run.plan().outputs[o];
     const int value = model.graph().outputs[o];
     const Tensor elements = run.pool_tensor(planned.element_loss);
     Tensor gradient = run.pool_tensor(planned.gradient.write);
     if (gradient) gradient = gradient.reshaped(run.shape_of(value));
-    const Tensor counts = counting_rows(run, pass, o);
-    Tensor target = pass.targets[o];
+    const Tensor counts = counting_rows(run, o);
+    Tensor target = run.pass().targets[o];
     if (planned.labels >= 0) {
       target = run.pool_tensor(planned.labels);
-      backend.keep(pass.targets[o], counts, target);
+      backend.keep(run.pass().targets[o], counts, target);
     }
-    const double scale = loss.weight / loss.divisor(pass.counted[o]);
+    const double scale = loss.weight / loss.divisor(run.pass().counted[o]);
     loss.loss->compute(backend, run.value(value), target, scale, elements, gradient);
     for (const Tensor& rows : {elements, gradient}) {
       if (rows && counts) backend.clear_rows(rows, counts);
-      if (rows && !pass.weights.empty()) backend.scale_rows(rows, pass.weights[o]);
+      if (rows && !run.pass().weights.empty()) backend.scale_rows(rows, run.pass().weights[o]);
     }
-    add_up(run, planned.gradient);
-    return sum_of_rows(run, pass, o, elements);
+    run.add_up(planned.gradient);
+    return sum_of_rows(run, o, elements);
   }
 
   /// Keras adds the weights up as they are given: one a sample counts once, unless a mask spreads it over the
   /// entries.
-  double sum_of_weights(const Run& run, const Pass& pass, std::size_t o, const Tensor& counts) {
-    const Tensor& weights = pass.weights[o];
+  double sum_of_weights(const PassRun& run, std::size_t o, const Tensor& counts) {
+    const Tensor& weights = run.pass().weights[o];
     if (!counts)
-      return backend.sum(weights,
-                         pass.batch.rows(run.samples, weights.shape.product(1, weights.shape.rank())));
-    const Tensor spread = run.pool_tensor(run.plan.outputs[o].element_loss);
+      return backend.sum(
+          weights, run.pass().batch.rows(run.samples(), weights.shape.product(1, weights.shape.rank())));
+    const Tensor spread = run.pool_tensor(run.plan().outputs[o].element_loss);
     backend.fill(spread, 1.0);
     backend.clear_rows(spread, counts);
     backend.scale_rows(spread, weights);
-    return sum_of_rows(run, pass, o, spread);
+    return sum_of_rows(run, o, spread);
   }
 
-  double sum_of_rows(const Run& run, const Pass& pass, std::size_t o, const Tensor& terms) {
-    return backend.sum(terms, pass.batch.rows(run.samples, needs[o].loss_elements));
+  double sum_of_rows(const PassRun& run, std::size_t o, const Tensor& terms) {
+    return backend.sum(terms, run.pass().batch.rows(run.samples(), needs[o].loss_elements));
   }
 
-  PassSums run_losses(const Run& run, const Pass& pass) {
+  PassSums run_losses(const PassRun& run) {
     PassSums sums;
-    for (std::size_t o = 0; o < losses.size(); ++o) sums.push_back(run_loss(run, pass, o));
+    for (std::size_t o = 0; o < losses.size(); ++o) sums.push_back(run_loss(run, o));
     for (std::size_t o = 0; o < losses.size(); ++o) {
-      const Tensor prediction = run.value(model.graph().outputs[o]), mask = output_mask(run, o);
-      const Tensor numerators = run.pool_tensor(run.plan.outputs[o].numerators);
-      const Tensor denominators = run.pool_tensor(run.plan.outputs[o].denominators);
+      const Tensor prediction = run.value(model.graph().outputs[o]), mask = run.output_mask(o);
+      const Tensor numerators = run.pool_tensor(run.plan().outputs[o].numerators);
+      const Tensor denominators = run.pool_tensor(run.plan().outputs[o].denominators);
       for (const LoggedMetric& logged : losses[o].metrics) {
-        logged.metric->compute(backend, prediction, pass.targets[o], numerators, denominators);
+        logged.metric->compute(backend, prediction, run.pass().targets[o], numerators, denominators);
         for (const Tensor& terms : {numerators, denominators}) {
           if (mask && logged.metric->heeds_mask()) backend.clear_rows(terms, mask);
-          if (logged.is_weighted && !pass.weights.empty()) backend.scale_rows(terms, pass.weights[o]);
-          sums.push_back(sum_of_rows(run, pass, o, terms));
+          if (logged.is_weighted && !run.pass().weights.empty())
+            backend.scale_rows(terms, run.pass().weights[o]);
+          sums.push_back(sum_of_rows(run, o, terms));
         }
       }
     }
@@ -236,20 +140,22 @@ struct Executor::State {
 };
 
 Executor::Executor(const Model& model, Backend& backend, std::vector<OutputLoss> losses,
-                   std::int64_t max_samples, bool training)
+                   std::int64_t max_samples, bool training, std::size_t most_passes)
     : state_(std::make_unique<State>(
-          State{model, backend, std::move(losses), {}, max_samples, {}, {}, {}, {}})) {
+          State{model, backend, std::move(losses), {}, max_samples, {}, {}, {}, {}, {}})) {
   State& s = *state_;
   s.needs = output_needs(model, s.losses);
   if (training) s.train = plan_execution(model.graph(), model.variables(), s.needs, max_samples, true);
   s.forward = plan_execution(model.graph(), model.variables(), s.needs, max_samples, false);
   s.output = plan_execution(model.graph(), model.variables(), {}, max_samples, false);
   const std::size_t bytes = std::max({s.train.bytes, s.forward.bytes, s.output.bytes});
+  s.batch_sums = BatchSums(model.graph(), s.train, most_passes, backend);
+  const std::size_t pools = s.batch_sums.empty() ? 1 : std::max<std::size_t>(most_passes, 1);
   try {
-    s.pool = backend.allocate(bytes);
+    for (std::size_t i = 0; i < pools; ++i) s.pools.push_back(backend.allocate(bytes));
   } catch (const std::bad_alloc&) {
     throw ConfigError("the activations of " + std::to_string(max_samples) + " samples a pass need " +
-                      std::to_string(bytes >> 20) +
+                      std::to_string((bytes * pools) >> 20) +
                       " MiB, more than this rank can get; use a smaller --batch, more " +
                       "ranks or --accumulate");
   }
@@ -264,7 +170,7 @@ const std::vector<OutputLoss>& Executor::losses() const {
   return state_->losses;
 }
 std::size_t Executor::pool_bytes() const {
-  return state_->pool.bytes();
+  return state_->pools.size() * state_->pools.front().bytes();
 }
 
 double Executor::penalty() const {
@@ -294,14 +200,14 @@ std::vector<double> Executor::entries(std::int64_t samples) const {
 
 std::vector<double> Executor::count_entries(const Pass& pass) {
   State& s = *state_;
-  const State::Run run{s, s.forward, pass.samples.size(), pass.inputs};
+  const PassRun run = s.run_of(s.forward, pass);
   for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i)
-    if (s.model.graph().calls[i].makes_mask) s.run_forward(run, i, pass, false);
+    if (s.model.graph().calls[i].makes_mask) run.forward(i, false);
   std::vector<double> entries = this->entries(pass.samples.size());
   for (std::size_t o = 0; o < entries.size(); ++o) {
-    const Tensor counts = s.counting_rows(run, pass, o);
+    const Tensor counts = s.counting_rows(run, o);
     if (!pass.weights.empty() && s.losses[o].loss->reduction() == Reduction::mean_with_sample_weight)
-      entries[o] = s.sum_of_weights(run, pass, o, counts);
+      entries[o] = s.sum_of_weights(run, o, counts);
     else if (counts)
       entries[o] = static_cast<double>(s.backend.count_set(counts));
   }
@@ -310,14 +216,14 @@ std::vector<double> Executor::count_entries(const Pass& pass) {
 
 PassSums Executor::train(const Pass& pass, Optimizer& optimizer) {
   State& s = *state_;
-  const State::Run run{s, s.train, pass.samples.size(), pass.inputs};
+  const PassRun run = s.run_of(s.train, pass);
   const std::size_t calls = s.model.graph().calls.size();
   int ready = 0;
   try {
-    for (std::size_t i = 0; i < calls; ++i) s.run_forward(run, i, pass, true);
-    PassSums sums = s.run_losses(run, pass);
+    for (std::size_t i = 0; i < calls; ++i) run.forward(i, true);
+    PassSums sums = s.run_losses(run);
     for (std::size_t i = calls; i-- > 0;) {
-      s.run_backward(run, i, pass, optimizer);
+      run.backward(i, optimizer);
       ready = report_ready(s.train.calls[i], ready, optimizer);
     }
     return sums;
@@ -327,20 +233,83 @@ PassSums Executor::train(const Pass& pass, Optimizer& optimizer) {
   }
 }
 
+bool Executor::takes_passes_together() const {
+  return !state_->batch_sums.empty();
+}
+
+std::vector<PassSums> Executor::train_together(const StepPlan& plan, std::span<const Pass> passes,
+                                               Communicator& data, Optimizer& optimizer) {
+  State& s = *state_;
+  std::vector<PassRun> runs;
+  for (const Pass& pass : passes) runs.push_back(s.run_of(s.train, pass, runs.size()));
+  // After an error the collectives go on, with whatever numbers.
+  std::exception_ptr failure;
+  const auto attempt = [&failure](const auto& work) {
+    if (failure) return;
+    try {
+      work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  const auto begin_pass = [&](std::size_t p) {
+    optimizer.begin_pass(plan.passes[p].node, p + 1 == plan.passes.size());
+  };
+  const auto complete_sums = [&](std::size_t i, std::size_t first, std::size_t count) {
+    for (std::size_t k = first; k < first + count; ++k) {
+      for (std::size_t p = 0; p < runs.size(); ++p)
+        attempt([&] { runs[p].add_to_sum(i, k, s.batch_sums.share(i, k, p)); });
+      s.batch_sums.reduce(i, k, plan, data);
+    }
+  };
+  const std::vector<PlannedCall>& calls = s.train.calls;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    complete_sums(i, 0, calls[i].forward_sums.size());
+    for (const PassRun& run : runs) attempt([&] { run.forward(i, true); });
+  }
+  std::vector<PassSums> sums;
+  for (const PassRun& run : runs) attempt([&] { sums.push_back(s.run_losses(run)); });
+  for (std::size_t i = calls.size(); i-- > 0;) {
+    complete_sums(i, calls[i].forward_sums.size(), calls[i].backward_sums.size());
+    for (std::size_t p = 0; p < runs.size(); ++p) {
+      begin_pass(p);
+      attempt([&] { runs[p].backward(i, optimizer); });
+      report_ready(calls[i], 0, optimizer);
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+  return sums;
+}
+
+void Executor::after_update(const BatchLeaves& batch) {
+  State& s = *state_;
+  for (std::size_t i = 0; i < s.train.calls.size(); ++i) {
+    const GraphCall& call = s.model.graph().calls[i];
+    if (s.train.calls[i].forward_sums.empty()) continue;
+    std::vector<Tensor> variables;
+    for (const int v : call.variables)
+      variables.push_back(s.model.variables()[static_cast<std::size_t>(v)].value);
+    CallContext context{.backend = s.backend};
+    context.batch = batch;
+    context.variables = variables;
+    context.sums = s.batch_sums.of(i);
+    call.layer->after_update(context);
+  }
+}
+
 void Executor::skip(Optimizer& optimizer) const {
   for (int use = 0; use < static_cast<int>(gradient_uses().size()); ++use) optimizer.gradient_ready(use);
 }
 
 PassSums Executor::evaluate(const Pass& pass) {
   State& s = *state_;
-  const State::Run run{s, s.forward, pass.samples.size(), pass.inputs};
-  for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i) s.run_forward(run, i, pass, false);
-  return s.run_losses(run, pass);
+  const PassRun run = s.run_of(s.forward, pass);
+  for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i) run.forward(i, false);
+  return s.run_losses(run);
 }
 
 std::vector<Tensor> Executor::predict(std::span<const Tensor> inputs, std::int64_t samples) {
   State& s = *state_;
-  const State::Run run{s, s.output, samples, inputs};
   const Pass pass{.step = 0,
                   .seed = 0,
                   .batch = {samples, 1},
@@ -349,13 +318,14 @@ std::vector<Tensor> Executor::predict(std::span<const Tensor> inputs, std::int64
                   .targets = {},
                   .weights = {},
                   .counted = {}};
-  for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i) s.run_forward(run, i, pass, false);
+  const PassRun run = s.run_of(s.output, pass);
+  for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i) run.forward(i, false);
   std::vector<Tensor> outputs;
   for (const int output : s.model.graph().outputs) outputs.push_back(run.value(output));
   return outputs;
 }
 
-std::string Executor::find_non_finite(const Pass& pass) {
+NonFinite Executor::find_non_finite(const Pass& pass) {
   State& s = *state_;
   const auto bad_place = [&](const Tensor& tensor) -> std::string {
     const std::int64_t at = is_floating(tensor.dtype) ? s.backend.find_non_finite(tensor) : -1;
@@ -365,27 +335,28 @@ std::string Executor::find_non_finite(const Pass& pass) {
   };
   for (std::size_t i = 0; i < pass.inputs.size(); ++i) {
     const std::string bad = bad_place(pass.inputs[i]);
-    if (!bad.empty()) return "input \"" + s.model.input_names()[i] + "\"" + bad;
+    if (!bad.empty()) return {0, "input \"" + s.model.input_names()[i] + "\"" + bad};
   }
   for (std::size_t i = 0; i < pass.targets.size(); ++i) {
     const std::string bad = bad_place(pass.targets[i]);
-    if (!bad.empty()) return "target \"" + s.model.output_names()[i] + "\"" + bad;
+    if (!bad.empty()) return {1, "target \"" + s.model.output_names()[i] + "\"" + bad};
   }
   for (std::size_t i = 0; i < pass.weights.size(); ++i) {
     const std::string bad = bad_place(pass.weights[i]);
-    if (!bad.empty()) return "sample weight of \"" + s.model.output_names()[i] + "\"" + bad;
+    if (!bad.empty()) return {1, "sample weight of \"" + s.model.output_names()[i] + "\"" + bad};
   }
   for (const Variable& variable : s.model.variables()) {
     if (is_floating(variable.dtype) && s.backend.find_non_finite(variable.value) >= 0)
-      return "weight " + variable.path;
+      return {2, "weight " + variable.path};
   }
-  const State::Run run{s, s.train.calls.empty() ? s.forward : s.train, pass.samples.size(), pass.inputs};
+  const PassRun run = s.run_of(s.train.calls.empty() ? s.forward : s.train, pass);
   for (std::size_t i = 0; i < s.model.graph().calls.size(); ++i) {
-    s.run_forward(run, i, pass, true);
+    run.forward(i, true);
     const std::string bad = bad_place(run.value(s.model.graph().calls[i].output));
-    if (!bad.empty()) return "the output of layer " + s.model.graph().calls[i].path + bad;
+    if (!bad.empty())
+      return {3 + static_cast<std::int64_t>(i), "the output of layer " + s.model.graph().calls[i].path + bad};
   }
-  return "";
+  return {};
 }
 
 }  // namespace rankine

@@ -5,36 +5,35 @@
 #include <string>
 #include <vector>
 
+#include "runtime/mesh/communicator.hpp"
 #include "runtime/model/loss.hpp"
 #include "runtime/model/model.hpp"
 #include "runtime/training/optimizer.hpp"
+#include "runtime/training/pass_run.hpp"
+#include "runtime/training/step_plan.hpp"
 
 namespace rankine {
-
-/// One aligned subtree of a step's leaves with the samples under it.
-struct Pass {
-  std::int64_t step = 0;
-  std::uint64_t seed = 0;
-  BatchLeaves batch;               ///< of the whole step
-  Range samples;                   ///< places in the step's global batch
-  std::span<const Tensor> inputs;  ///< rows: these samples
-  std::span<const Tensor> targets;
-  std::span<const Tensor> weights;  ///< one an output, or none
-  std::span<const double> counted;  ///< one an output: what counts of its loss in the whole step
-};
 
 /// Tree sums of one pass, to be combined over passes and ranks: the unreduced loss of each output, then the
 /// numerators and denominators of the metrics, two a metric, outputs in order.
 using PassSums = std::vector<double>;
+
+/// A value that isn't finite.
+struct NonFinite {
+  std::int64_t stage =
+      -1;  ///< how early a step meets it: inputs, targets, weights, calls; -1: none was found
+  std::string text;
+};
 
 /// Runs a model's graph forward and backward on passes of up to `max_samples` samples. All tensors live in
 /// one pool whose places are planned once, so that nothing is allocated while training. Not collective.
 class Executor {
  public:
   /// `losses` may be empty for predictions only; with `training` room for backward is planned. Throws
-  /// ConfigError when the pool doesn't fit into memory.
+  /// ConfigError when the pool doesn't fit into memory. Where layers need sums over the batch of a step, up
+  /// to `most_passes` passes are in memory at once.
   Executor(const Model& model, Backend& backend, std::vector<OutputLoss> losses, std::int64_t max_samples,
-           bool training);
+           bool training, std::size_t most_passes = 1);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -58,6 +57,15 @@ class Executor {
   /// an id or label out of range), every use has been reported ready before, so that no peer waits for this
   /// rank's reductions.
   PassSums train(const Pass& pass, Optimizer& optimizer);
+  /// Whether layers need sums over the whole batch of a training step (BatchNormalization), so that its
+  /// passes must be trained together.
+  bool takes_passes_together() const;
+  /// As `train`, of all passes of this rank: call by call, and where a call needs sums over the batch, all
+  /// ranks wait for them. Collective over `data`; whatever it throws, this rank has taken part to the end.
+  std::vector<PassSums> train_together(const StepPlan& plan, std::span<const Pass> passes, Communicator& data,
+                                       Optimizer& optimizer);
+  /// After the optimizer's update of such a step: what the sums change in variables that aren't trained.
+  void after_update(const BatchLeaves& batch);
   /// Reports every use ready without computing: what a rank does with the passes after one that failed.
   void skip(Optimizer& optimizer) const;
   /// Forward without dropout, losses and metrics.
@@ -65,8 +73,8 @@ class Executor {
   /// Forward without dropout. The outputs stay valid until the next call.
   std::vector<Tensor> predict(std::span<const Tensor> inputs, std::int64_t samples);
   /// Repeats a training pass's forward and names the first value that isn't finite: an input, a weight or the
-  /// output of a layer, with the place in it. Empty when all are finite.
-  std::string find_non_finite(const Pass& pass);
+  /// output of a layer, with the place in it. Sums over the batch are those of the last training step.
+  NonFinite find_non_finite(const Pass& pass);
 
  private:
   struct State;

@@ -63,7 +63,8 @@ class Optimizer {
                       Backend& backend) = 0;
   virtual void begin_step(const StepShares& shares) = 0;
   /// The pass that follows computes the sums under this node. The last pass of a step lets buckets start to
-  /// reduce.
+  /// reduce. Passes may go on by turns: each is begun in order, and one whose node has been begun goes on;
+  /// but for each use they become ready in the order of the passes.
   virtual void begin_pass(Node node, bool last) = 0;
   /// Where the pass writes the gradient of a use.
   virtual Tensor gradient(int use) = 0;

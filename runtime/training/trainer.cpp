@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "runtime/data/batch_loader.hpp"
@@ -61,15 +62,17 @@ struct Trainer::State {
       optimizer.begin_pass(pass.node, &pass == &plan.passes.back());
     };
     optimizer.begin_step({batch.step, plan.shares});
-    const StepSums sums = passes->run(plan, batch, options.seed, *executor,
-                                      {[&](const PlannedPass& planned, const Pass& pass) {
-                                         begin_pass(planned);
-                                         return executor->train(pass, optimizer);
-                                       },
-                                       [&](const PlannedPass& planned) {
-                                         begin_pass(planned);
-                                         executor->skip(optimizer);
-                                       }});
+    const StepSums sums = executor->takes_passes_together()
+                              ? passes->train_together(plan, batch, options.seed, *executor, optimizer)
+                              : passes->run(plan, batch, options.seed, *executor,
+                                            {[&](const PlannedPass& planned, const Pass& pass) {
+                                               begin_pass(planned);
+                                               return executor->train(pass, optimizer);
+                                             },
+                                             [&](const PlannedPass& planned) {
+                                               begin_pass(planned);
+                                               executor->skip(optimizer);
+                                             }});
 
     StepReport report;
     report.step = batch.step;
@@ -77,6 +80,7 @@ struct Trainer::State {
     report.loss = total_loss(losses, sums);
     if (!std::isfinite(report.loss)) throw_not_finite(report, plan, batch);
     const UpdateReport update = optimizer.apply();
+    executor->after_update(plan.batch);
     epoch.add(losses, sums, batch.place.samples);
     report.update = update.update;
     report.learning_rate = update.learning_rate;
@@ -86,14 +90,20 @@ struct Trainer::State {
     return report;
   }
 
-  /// Every rank looks through its passes; the first finding in rank order is what all throw.
+  /// Every rank looks through its passes; the earliest finding, of the first rank that has it, is what all
+  /// throw.
   [[noreturn]] void throw_not_finite(const StepReport& report, const StepPlan& plan, const Batch& batch) {
-    std::string found;
+    NonFinite found{std::numeric_limits<std::int64_t>::max(), ""};
     for_each_pass(plan, batch, options.seed, {}, [&](const PlannedPass&, const Pass& pass) {
-      if (found.empty()) found = executor->find_non_finite(pass);
+      NonFinite here = executor->find_non_finite(pass);
+      if (here.stage >= 0 && here.stage < found.stage) found = std::move(here);
     });
+    // Statistics of the batch spread what isn't finite over all ranks.
+    std::vector<std::int64_t> earliest{found.stage};
+    data.all_reduce(earliest, ReduceOp::min)->wait();
+    if (found.stage != earliest[0]) found.text.clear();
     std::string first = "the loss itself";
-    for (const std::string& text : data.all_gather_text(found)) {
+    for (const std::string& text : data.all_gather_text(found.text)) {
       if (text.empty()) continue;
       first = text;
       break;
@@ -145,7 +155,8 @@ Trainer::Trainer(Model& model, Backend& backend, Communicator& data, Optimizer& 
     const std::int64_t most =
         std::max(s.passes->largest_pass(s.training->samples(), options.batch),
                  s.validation ? s.passes->largest_pass(s.validation->samples(), options.batch) : 0);
-    s.executor = std::make_unique<Executor>(model, backend, s.losses, std::max<std::int64_t>(most, 1), true);
+    s.executor = std::make_unique<Executor>(model, backend, s.losses, std::max<std::int64_t>(most, 1), true,
+                                            s.passes->most_passes(s.training->samples(), options.batch));
   });
   for (const std::int64_t samples : {s.options.batch, s.training->samples() % s.options.batch}) {
     const StepPlan plan = s.passes->plan(std::min(samples, s.training->samples()));

@@ -25,6 +25,7 @@ class PartialBackend : public Backend {
   void extremum(Extremum, Tensor, Tensor, Tensor) override { refuse(); }
   void extremum_gradient(Extremum, Tensor, Tensor, Tensor, Tensor) override { refuse(); }
   void add_bias(Tensor, Tensor, Tensor) override { refuse(); }
+  void affine_columns(Tensor, Tensor, Tensor, Tensor, Tensor) override { refuse(); }
   void activation(const ActivationFunction&, Tensor, Tensor) override { refuse(); }
   void activation_gradient(const ActivationFunction&, Tensor, Tensor, Tensor) override { refuse(); }
   void dropout(const DropoutMask&, Tensor, Tensor) override { refuse(); }

@@ -98,7 +98,7 @@ def run(make, weights, inputs, cotangent, kwargs, same, dtype, masks):
     merge = isinstance(layer, MERGES)
     layer.build([x.shape for x in cast]) if merge else layer.build(*[x.shape for x in cast])
     layer.set_weights([w.astype(dtype) for w in weights])
-    values = [v.value for v in layer.weights]
+    values = [v.value for v in layer.trainable_variables]
     others = [v.value for v in layer.non_trainable_variables]
     floats = [i for i, x in enumerate(cast) if x.dtype != np.int32]
 
@@ -121,6 +121,8 @@ def run(make, weights, inputs, cotangent, kwargs, same, dtype, masks):
     if cotangent is None:
         return layer, out, None, None
     dvalues, dinputs = pull(cotangent.astype(dtype).reshape(out.shape))
+    found = dict(zip([v.path for v in layer.trainable_variables], dvalues))
+    dvalues = [found.get(v.path, np.zeros(v.shape)) for v in layer.weights]
     gradients = [None] * len(cast)
     for i, g in zip(floats, dinputs):
         gradients[i] = g
@@ -147,6 +149,8 @@ def case(name, make, input_shapes, ids=None, kwargs=None, same=False, scale=1.0,
     for w in probe.weights:
         fan = max(1, int(np.prod(w.shape[:-1])) if len(w.shape) > 1 else 1)
         value = rng.standard_normal(w.shape) / np.sqrt(fan)
+        if "variance" in w.path:
+            value = np.abs(value)
         weights.append((value + (1 if "gamma" in w.path or "scale" in w.path else 0)).astype("float32"))
     _, out, _, _ = run(make, weights, inputs, None, kwargs, same, "float64", masks)
     cotangent = rng.standard_normal(out.shape).astype("float32")
@@ -289,6 +293,11 @@ def layer_cases():
     c.append(case("LeakyReLU", lambda d: L.LeakyReLU(dtype=d), [(2, 3)]))
     c.append(case("LeakyReLU 0.1", lambda d: L.LeakyReLU(negative_slope=0.1, dtype=d), [(2, 3)]))
     c.append(case("ELU", lambda d: L.ELU(alpha=1.5, dtype=d), [(2, 3)]))
+    for o in ({}, {"axis": 1}, {"axis": -2, "center": False}, {"scale": False, "epsilon": 0.01}):
+        c.append(case(f"BatchNormalization {o}", lambda d, o=o: L.BatchNormalization(dtype=d, **o), [(6, 3, 5)],
+                      kwargs={"training": True}))
+    c.append(case("BatchNormalization masked", lambda d: L.BatchNormalization(dtype=d), [(5, 3)],
+                  kwargs={"training": True}, masks=[np.arange(5) < np.array([[1], [5], [2], [4]])]))
     c.append(case("Softmax", lambda d: L.Softmax(dtype=d), [(2, 3)]))
     c.append(case("Softmax axis 1", lambda d: L.Softmax(axis=1, dtype=d), [(4, 3)]))
     c.append(case("Softmax axis -2 of 4", lambda d: L.Softmax(axis=-3, dtype=d), [(4, 3, 2)]))

@@ -438,6 +438,35 @@ def ignored_weights(np, rng):
     return {"by_weight": w(6), "each": w(6), "one": w(1)}
 
 
+def build_batch_norm(keras):
+    """BatchNormalization: with a mask, of another axis, without gamma or beta, frozen, and one called twice."""
+    L = keras.layers
+    tokens, numbers = L.Input((7,), dtype="int32", name="tokens"), L.Input((5, 9), name="numbers")
+    h = L.Embedding(23, 10, mask_zero=True, embeddings_initializer="normal", name="embedding")(tokens)
+    h = L.BatchNormalization(momentum=0.8, gamma_regularizer=keras.regularizers.L2(0.05), name="masked_norm")(h)
+    h = L.Dense(12, activation="gelu", name="tokens_dense")(h)
+    a = L.GlobalAveragePooling1D(name="pool")(L.BatchNormalization(scale=False, epsilon=0.01, name="unscaled_norm")(h))
+    a = L.Dense(12, activation="tanh", name="pooled_dense")(a)
+    x = L.Dense(8, activation="tanh", name="numbers_dense")(numbers)
+    x = L.BatchNormalization(axis=1, momentum=0.9, name="axis_norm")(x)
+    x = L.Dense(8, activation="gelu", name="between")(x)
+    x = L.BatchNormalization(trainable=False, name="frozen_norm")(x)
+    b = L.Dense(12, activation="tanh", name="flat_dense")(L.Flatten(name="flat")(x))
+    shared = L.BatchNormalization(center=False, momentum=0.7, name="shared_norm")
+    h = L.Concatenate(name="both")([shared(a), shared(b)])
+    return keras.Model({"tokens": tokens, "numbers": numbers}, L.Dense(4, name="logits")(h), name="batch_norm"), dict(
+        optimizer=keras.optimizers.AdamW(5e-3, weight_decay=0.02), loss=base.sparse_ce(keras), metrics=["accuracy"]
+    )
+
+
+def batch_norm_data(np, rng):
+    x = rng.integers(1, 23, size=(STEPS, 13, 7))
+    x = np.where(np.arange(7) < rng.integers(1, 8, size=(STEPS, 13, 1)), x, 0)
+    numbers = (rng.normal(size=(STEPS, 13, 5, 9)) + 0.5).astype("float32")
+    label = (x.sum(-1) + (numbers[..., 0, 0] > 0.5)) % 4
+    return {"tokens": x.astype("int32"), "numbers": numbers}, {"y": label.astype("int32")}
+
+
 FIXTURES = {
     "dropout": (build_dropout, dropout_data, 201, {"dropout": True}),
     "two_outputs": (build_two_outputs, two_outputs_data, 202, {}),
@@ -446,6 +475,7 @@ FIXTURES = {
     "everyday": (build_everyday, everyday_data, 205, {}),
     "reversible": (build_reversible, reversible_data, 206, {"dropout": True}),
     "masked": (build_masked, masked_data, 207, {"dropout": True}),
+    "batch_norm": (build_batch_norm, batch_norm_data, 209, {}),
     "regularized": (build_regularized, regularized_data, 208, {}),
     "weighted": (build_weighted, weighted_data, 208, {"weights": weighted_weights}),
     "ignored": (build_ignored, ignored_data, 209, {"weights": ignored_weights}),

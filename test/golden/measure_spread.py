@@ -24,7 +24,8 @@ import make_more_fixtures as more
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNS = 17  # the first from the fixture's own weights
 NAMES = ["mlp_sgd", "mlp_adam_cosine", "einsum", "tiny_gpt", "gqa", "nested", "sharded", "dropout", "two_outputs",
-         "text", "probabilities", "everyday", "reversible", "masked", "regularized", "weighted", "ignored"]
+         "text", "probabilities", "everyday", "reversible", "masked", "regularized", "weighted", "ignored",
+         "batch_norm"]
 
 
 def moved(np, weights, seed, run):

@@ -151,6 +151,18 @@ LayerRun::Result LayerRun::run(Backend& backend, std::int64_t begin, std::int64_
   call.variables = weights;
   call.saved = saved.tensors;
   call.scratch = forward_scratch.tensors;
+  // One pass is the whole batch.
+  std::vector<Array> sum_arrays;
+  std::vector<Tensor> sums;
+  std::vector<std::int64_t> sizes = plan.forward_sums;
+  sizes.insert(sizes.end(), plan.backward_sums.begin(), plan.backward_sums.end());
+  for (const std::int64_t size : sizes) sum_arrays.push_back(Array::of({size}, dtype_));
+  for (Array& array : sum_arrays) sums.push_back(array.tensor());
+  const std::size_t before_forward = plan.forward_sums.size();
+  if (training) {
+    call.sums = sums;
+    for (std::size_t k = 0; k < before_forward; ++k) layer_->add_to_sum(call, k, sums[k]);
+  }
   layer_->forward(call);
   if (output_gradient.shape.rank() == 0) return result;
 
@@ -186,6 +198,7 @@ LayerRun::Result LayerRun::run(Backend& backend, std::int64_t begin, std::int64_
   call.scratch = backward_scratch.tensors;
   call.output_gradient = given.tensor();
   call.input_gradients = input_gradients;
+  for (std::size_t k = before_forward; k < sums.size(); ++k) layer_->add_to_sum(call, k, sums[k]);
   call.variable_gradients = weight_gradients;
   layer_->backward(call);
   if (given.values() != output_gradient.rows(begin, end).values())

@@ -164,6 +164,8 @@ TEST_CASE("gradients of layers are finite differences", "[layers][golden]") {
 
 TEST_CASE("passes over parts of a batch give the same bits", "[layers][golden]") {
   for (const json& golden : cases()) {
+    if (golden["class_name"] == "BatchNormalization")
+      continue;  // of the whole batch: training/test_same_bits
     INFO(golden["name"]);
     LayerRun run = run_of(golden, DType::float32);
     const Array cotangent = Array::from_json(golden["output_gradient"], DType::float32);

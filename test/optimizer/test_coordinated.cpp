@@ -231,7 +231,7 @@ TEST_CASE("an optimizer used wrongly says so", "[optimizer]") {
   CHECK_THROWS_AS(optimizer.begin_pass({0, 1}, true), std::logic_error);  // the other rank's leaf
   optimizer.begin_step({1, {2, {{0, 1}, {1, 2}}}});
   optimizer.begin_pass({0, 0}, true);
-  CHECK_THROWS_AS(optimizer.begin_pass({0, 0}, true), std::logic_error);
+  CHECK_THROWS_AS(optimizer.begin_pass({0, 1}, true), std::logic_error);  // after the last
   CHECK_THROWS_WITH(optimizer.apply(), Contains("weren't all ready"));
   optimizer.gradient_ready(0);
   CHECK_THROWS_WITH(optimizer.gradient_ready(0), Contains("twice"));

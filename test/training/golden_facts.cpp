@@ -15,7 +15,7 @@ const std::vector<std::string>& trained_fixtures() {
   static const std::vector<std::string> names = {
       "mlp_sgd",    "mlp_adam_cosine", "einsum",      "tiny_gpt", "gqa",           "nested",
       "sharded",    "dropout",         "two_outputs", "text",     "probabilities", "everyday",
-      "reversible", "masked",          "regularized", "weighted", "ignored"};
+      "reversible", "masked",          "regularized", "weighted", "ignored",       "batch_norm"};
   return names;
 }
 

@@ -119,7 +119,8 @@ TEST_CASE("an evaluation is the mean over all samples on 1 to 8 ranks", "[evalua
 }
 
 TEST_CASE("an evaluation gives what Keras's evaluate gives", "[evaluate]") {
-  for (const std::string fixture : {"two_outputs", "masked", "regularized", "weighted", "ignored"}) {
+  for (const std::string fixture :
+       {"two_outputs", "masked", "regularized", "weighted", "ignored", "batch_norm"}) {
     std::ifstream file(golden(fixture + "/expected.json"));
     const auto expected = nlohmann::json::parse(file);
     const auto batch = expected["batch"].get<std::int64_t>();

@@ -22,8 +22,8 @@ const std::map<std::string, std::string> k_fixtures = {
     {"text", ""},          {"probabilities", ""},
     {"everyday", ""},      {"reversible", ""},
     {"masked", ""},        {"regularized", ""},
-    {"masked", ""},        {"weighted", ""},
-    {"ignored", ""},
+    {"weighted", ""},      {"ignored", ""},
+    {"batch_norm", ""},
 };
 
 std::vector<InstructionSet> instruction_sets() {

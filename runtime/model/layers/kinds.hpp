@@ -10,6 +10,7 @@ namespace rankine {
 // One maker a kind of layer, each in a file of its own; layer_table.cpp lists them by Keras's class names.
 std::unique_ptr<Layer> make_activation(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_activation_layer(LayerCommon common, const nlohmann::json& config);
+std::unique_ptr<Layer> make_batch_normalization(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_concatenate(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_dense(LayerCommon common, const nlohmann::json& config);
 std::unique_ptr<Layer> make_dropout(LayerCommon common, const nlohmann::json& config);
