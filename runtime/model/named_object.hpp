@@ -8,7 +8,7 @@ namespace rankine {
 /// What a config says for an initializer, a regularizer or a constraint: a plain name, or an envelope
 /// {"class_name", "config", "registered_name"}.
 struct NamedObject {
-  std::string name;  ///< the registered one where it is somebody's own class
+  std::string name;                        ///< the registered one where it is somebody's own class
   const nlohmann::json* config = nullptr;  ///< inside the envelope; an empty object for a plain name
 
   /// Throws ConfigError "<what> must be a name or an object with class_name and config".
